@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -51,6 +52,18 @@ def test_descriptions_of_fields_exist_only_in_the_core() -> None:
     sources = {file: file.read_text(encoding="utf-8") for file in files}
     written = {file: text for file, text in sources.items() if f"\n{generate.MARK}\n" not in text}
     assert not [(file.name, text) for file, source in written.items() for text in texts if text in source]
+
+
+def test_bounds_of_fields_do_not_exist_in_the_lab() -> None:
+    bounds = {
+        text for _, _, field in FIELDS for _, found in quantities(field) for text in (found["low"], found["high"])
+    }
+    sources = {file.name: file.read_text(encoding="utf-8") for file in (ROOT / "lab" / "src" / "scenario").glob("*.ts")}
+    found = [
+        (name, text) for name, source in sources.items() for text in bounds if re.search(f"[\"'`]{text}[\"'`]", source)
+    ]
+    # An example of a line.
+    assert found == [("toml.ts", "10 s")]
 
 
 def test_described_fields_exist_only_in_generated_modules() -> None:

@@ -36,6 +36,7 @@ from longpipe.lab.presets import presets
 from longpipe.run import simulate
 from longpipe.scenario import Scenario, ScenarioError
 from longpipe_evidence.papers.presets import presets as presets_of_papers
+from mistakes import mistaken
 from strategies import fields, ip_fields_of_the_lab
 from test_constraints import CASES
 from thorough import examples
@@ -286,6 +287,25 @@ def test_500_random_settings_of_the_knobs_are_resolved_or_refused_as_python_does
     assert_equal(tables)
     accepted = sum("core" in of_python(table) for table in tables)
     assert 100 < accepted < 400
+
+
+@built
+def test_files_with_mistakes_are_refused_as_in_python_unless_the_page_lacks_a_part() -> None:
+    files = [*(ROOT / "scenarios").glob("*.toml"), *(ROOT / "python" / "longpipe" / "examples").glob("*.toml")]
+    tables = [tomllib.loads(file.read_text(encoding="utf-8")) for file in sorted(files)]
+    draw = random.Random(61)
+    texts = [tomli_w.dumps(mistaken(draw.choice(tables), draw, tables)) for _ in range(examples(300, 5000))]
+    # As read from a file, in which tables are behind other values.
+    wrong = [tomllib.loads(text) for text in texts]
+    pages = of_page(wrong)
+    supported = [
+        (table, page)
+        for table, page in zip(wrong, pages, strict=True)
+        if not any("this page" in problem for problem in page.get("problems", ()))
+    ]
+    assert len(supported) > len(wrong) / 2
+    for table, page in supported:
+        assert page == of_python(table), table
 
 
 # A field of each type, and values of each type of TOML.

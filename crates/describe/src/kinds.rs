@@ -49,11 +49,7 @@ pub fn derived_parts(input: &DeriveInput, variants: &DataEnum) -> Result<TokenSt
         let fields = variant.fields.iter().collect::<Vec<_>>();
         let value = |field: &Ident| quote! { #field };
         let checks = part::checks(&fields, &value)?;
-        let rules = common
-            .iter()
-            .chain(&of_variant.rules)
-            .map(|rule| rule::check(rule, &fields, &value))
-            .collect::<Result<Vec<_>>>()?;
+        let rules = rule::checks(common.iter().chain(&of_variant.rules), &fields, &value)?;
         let names = fields.iter().map(|field| &field.ident).collect::<Vec<_>>();
         for field in &fields {
             let (name, is_number) = (Name::of(field, &of_field(&field.attrs)?)?, part::is_number(&field.ty));
@@ -68,7 +64,7 @@ pub fn derived_parts(input: &DeriveInput, variants: &DataEnum) -> Result<TokenSt
         arms.push(quote! {
             #[allow(unused_variables)]
             #ident::#variant_ident { #(#names),* } => {
-                ::core::option::Option::None #(.or_else(|| #checks))* #(.or_else(|| #rules))*
+                ::core::option::Option::None #(.or_else(|| #checks))* .or_else(|| #rules)
             }
         });
     }

@@ -18,10 +18,7 @@ pub fn derived(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
     let value = |name: &Ident| quote! { &self.#name };
     let checks = checks(&fields, &value)?;
     let rules = of_part(&input.attrs)?.rules;
-    let rules = rules
-        .iter()
-        .map(|rule| rule::check(rule, &fields, &value))
-        .collect::<Result<Vec<_>>>()?;
+    let rules = rule::checks(&rules, &fields, &value)?;
     Ok(quote! {
         impl ::longpipe_tcp::described::Described for #ident {
             fn described() -> ::longpipe_tcp::described::Type {
@@ -29,7 +26,7 @@ pub fn derived(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
             }
 
             fn invalid(&self) -> ::core::option::Option<::longpipe_tcp::Problem> {
-                ::core::option::Option::None #(.or_else(|| #checks))* #(.or_else(|| #rules))*
+                ::core::option::Option::None #(.or_else(|| #checks))* .or_else(|| #rules)
             }
         }
     })

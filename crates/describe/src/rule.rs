@@ -7,8 +7,26 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{Error, Ident, LitStr, Result};
 
-/// Returns the check of a rule, as an expression of type `Option<Problem>`; `value` is a reference to a field.
-pub fn check(rule: &Rule, fields: &[&syn::Field], value: &dyn Fn(&Ident) -> TokenStream) -> Result<TokenStream> {
+/// Returns the checks of rules, as an expression of type `Option<Problem>`; `value` is a reference to a field. The page
+/// evaluates the rules by `crates/scenario` before it runs a scenario, so that its engine does not contain them.
+pub fn checks<'a>(
+    rules: impl IntoIterator<Item = &'a Rule>,
+    fields: &[&syn::Field],
+    value: &dyn Fn(&Ident) -> TokenStream,
+) -> Result<TokenStream> {
+    let rules = rules.into_iter().map(|rule| check(rule, fields, value));
+    let rules = rules.collect::<Result<Vec<_>>>()?;
+    Ok(quote! {
+        if ::core::cfg!(target_family = "wasm") {
+            ::core::option::Option::None
+        } else {
+            ::core::option::Option::None #(.or_else(|| #rules))*
+        }
+    })
+}
+
+/// Returns the check of a rule.
+fn check(rule: &Rule, fields: &[&syn::Field], value: &dyn Fn(&Ident) -> TokenStream) -> Result<TokenStream> {
     let operand = |name: &str, source: &LitStr| {
         let (name, nested) = name
             .split_once('.')

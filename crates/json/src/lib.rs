@@ -157,6 +157,14 @@ impl<'a> Json<'a> {
         }
     }
 
+    /// Returns a text, which remains; None for other values.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Json::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// Returns a text; None for null.
     pub fn text(self) -> Option<String> {
         match self {

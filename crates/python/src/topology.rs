@@ -1,12 +1,16 @@
 //! The resolved network of a scenario, which is passed as JSON: see crates/scenario.
 
 use crate::errors::ScenarioError;
+use longpipe_scenario::rules::{self, Rules as OfPart};
 use longpipe_scenario::topology::BothWays;
-use longpipe_scenario::{self as scenario, checks, network, rows, splits, DirectedLinks, Problems};
+use longpipe_scenario::{self as scenario, checks, network, rows, DirectedLinks, Problems};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// Both nodes of a link, and the number of its fields.
 type Link = (usize, usize, usize);
+/// A flow and the window of its receiver [byte].
+type Window = (usize, u64);
 
 /// A checked network with the routes of its flows.
 #[pyclass(frozen, module = "longpipe._core")]
@@ -15,6 +19,33 @@ pub struct Topology(scenario::Topology);
 /// Converts problems to an exception with a line for each.
 fn raised(problems: Problems) -> PyErr {
     ScenarioError::new_err(problems.to_string())
+}
+
+/// Rules across the fields of a kind of parts.
+#[pyclass(frozen, module = "longpipe._core")]
+pub struct Rules(OfPart);
+
+#[pymethods]
+impl Rules {
+    /// Reads rules. Raises ValueError for a condition that is no comparison.
+    #[new]
+    fn new(rules_json: &str) -> PyResult<Rules> {
+        let rules = OfPart::read(rules_json);
+        rules
+            .map(Rules)
+            .map_err(|problem| PyValueError::new_err(problem.to_string()))
+    }
+
+    /// Returns the number and the message of each rule that a part violates, from a table of its fields as JSON.
+    fn problems(&self, part_json: &str) -> PyResult<Vec<(usize, String)>> {
+        self.0.problems(part_json).map_err(raised)
+    }
+}
+
+/// Returns the smallest window scale, at most `most`, with which a receiver's window fits its field.
+#[pyfunction]
+pub fn least_window_scale(receiver_window: &str, most: u32) -> u32 {
+    rules::least_window_scale(receiver_window, most)
 }
 
 /// Returns a value as JSON.
@@ -51,19 +82,10 @@ impl Topology {
         checks::network_problems(&self.0, cells)
     }
 
-    /// Raises ScenarioError if a flow's class does not exist at a port on its routes.
-    fn check_classes(&self, policy_json: &str) -> PyResult<()> {
-        checks::check_classes(&self.0, policy_json).map_err(raised)
-    }
-
-    /// Raises ScenarioError if a flow cannot have its guaranteed rate.
-    fn check_guarantees(&self, cells: bool) -> PyResult<()> {
-        checks::check_guarantees(&self.0, cells).map_err(raised)
-    }
-
-    /// Raises ScenarioError if the buffer of a proxy is too small; `mss_bytes` are those of all parts of connections.
-    fn check_buffers(&self, mss_bytes: Vec<u64>) -> PyResult<()> {
-        splits::check_buffers(&self.0, &mss_bytes).map_err(raised)
+    /// Raises ScenarioError for a proxy with a too small buffer, a flow whose class does not exist at a port on its routes,
+    /// or a guaranteed rate for which there is no room.
+    fn check_flows(&self, ports_json: &str) -> PyResult<()> {
+        checks::check_flows(&self.0, ports_json).map_err(raised)
     }
 
     /// Returns the VBR sources in the form of the core, as JSON. Raises ScenarioError if they cannot send through switches
@@ -72,9 +94,9 @@ impl Topology {
         json(&checks::vbr(&self.0, scheduler).map_err(raised)?)
     }
 
-    /// Returns the distinct fields of directed links as JSON, the links, and automatic windows [byte]. Raises
-    /// ScenarioError for the first buffer that does not fit its port.
-    fn directed_links(&self, ports_json: &str) -> PyResult<(String, Vec<Link>, Vec<u64>)> {
+    /// Returns the distinct fields of directed links as JSON, the links, and the flows with automatic windows, each with
+    /// its window [byte]. Raises ScenarioError for the first buffer that does not fit its port.
+    fn directed_links(&self, ports_json: &str) -> PyResult<(String, Vec<Link>, Vec<Window>)> {
         let DirectedLinks { fields, links, windows } = scenario::directed_links(&self.0, ports_json).map_err(raised)?;
         Ok((json(&fields)?, links, windows))
     }

@@ -1,6 +1,6 @@
 //! Sizes of buffers: cells at an ATM switch, packets or bytes at an IP router.
 
-use crate::input::Packet;
+use crate::packets::Packet;
 use crate::units::{self, Decimal, SIZE, TIME};
 use crate::Problems;
 use longpipe_units::{MAX_CELLS, U256, UNLIMITED};

@@ -1,7 +1,8 @@
 //! Checks that concern several parts of a network, each of which is valid by itself.
 
 use crate::buffers::CELL_BITS;
-use crate::input::{Node, NodeKind, Part, VbrSource};
+use crate::input::{Node, NodeKind, Part, Ports, VbrSource};
+use crate::splits;
 use crate::topology::Topology;
 use crate::units::{self, Decimal, RATE, TIME};
 use crate::Problems;
@@ -83,13 +84,20 @@ fn host_problems(topology: &Topology, cells: bool) -> Vec<String> {
     problems
 }
 
-/// Checks that the class of each flow exists at the ports on its routes, from the policy of switches as JSON.
+/// Checks the buffers of proxies, the classes of flows and their guaranteed rates, from `Ports` as JSON.
 ///
 /// # Errors
-/// Returns the problem of the first flow whose class does not exist.
-pub fn check_classes(topology: &Topology, policy_json: &str) -> Result<(), Problems> {
-    let usual = &Part::read(policy_json)?;
-    if usual.3.is_none() && topology.graph.parts.iter().all(|part| part.3.is_none()) {
+/// Returns the first problem.
+pub fn check_flows(topology: &Topology, ports_json: &str) -> Result<(), Problems> {
+    let ports = &Ports::read(ports_json)?;
+    splits::check_buffers(topology, ports)?;
+    check_classes(topology, &ports.policy)?;
+    check_guarantees(topology, ports.cells)
+}
+
+/// Checks that the class of each flow exists at the ports on its routes; `usual` is the policy of switches.
+fn check_classes(topology: &Topology, usual: &Part) -> Result<(), Problems> {
+    if usual.classes.is_none() && topology.graph.parts.iter().all(|part| part.classes.is_none()) {
         return Ok(());
     }
     let policy_of = |link: usize| match topology.graph.nodes[topology.ends_of(link).0].1 {
@@ -102,7 +110,12 @@ pub fn check_classes(topology: &Topology, policy_json: &str) -> Result<(), Probl
     for (i, flow) in topology.graph.flows.iter().enumerate() {
         let (there, back) = &topology.ways[topology.way_of[i]];
         for link in there.iter().chain(back) {
-            let Some(Part(kind, _, _, Some(classes))) = policy_of(*link) else {
+            let Some(Part {
+                kind,
+                classes: Some(classes),
+                ..
+            }) = policy_of(*link)
+            else {
                 continue;
             };
             if flow.class >= *classes {
@@ -118,10 +131,7 @@ pub fn check_classes(topology: &Topology, policy_json: &str) -> Result<(), Probl
 }
 
 /// Checks that routes have room for the guaranteed rates of flows; `cells` is whether the links carry ATM cells.
-///
-/// # Errors
-/// Returns the problem of the first flow that cannot have its guaranteed rate.
-pub fn check_guarantees(topology: &Topology, cells: bool) -> Result<(), Problems> {
+fn check_guarantees(topology: &Topology, cells: bool) -> Result<(), Problems> {
     let mut total = vec![0; 2 * topology.ends.len()];
     for (i, flow) in topology.graph.flows.iter().enumerate() {
         let Some(rate) = flow.mcr else {

@@ -1,8 +1,11 @@
-//! The network of a scenario as Python and the page pass it. Rows of large networks are arrays.
+//! The network of a scenario as Python and the page pass it. Rows of large networks are arrays; policies, losses and
+//! conditioners have the form of the core.
 
 use crate::times::{Start, Stop};
+use crate::units::{self, Decimal, SIZE};
 use crate::Problems;
 use longpipe_json::Json;
+use longpipe_units::repr_of_float;
 
 /// Number of the policy of hosts and proxies among the parts: tail drop.
 pub(crate) const TAIL_DROP: usize = 0;
@@ -172,9 +175,18 @@ impl Default for Settings {
     }
 }
 
-/// A policy, a loss or a conditioner: its kind, the rate of a shaper, the mean delay of jitter, and the number of classes.
+/// A policy, a loss or a conditioner.
 #[derive(Clone, Debug)]
-pub struct Part(pub String, pub Option<String>, pub Option<String>, pub Option<u64>);
+pub struct Part {
+    /// Kind.
+    pub kind: String,
+    /// Rate [bit/s] of a kind with a rate of its own.
+    pub rate_bps: Option<u64>,
+    /// Mean delay [ps] of jitter.
+    pub delay_ps: Option<u64>,
+    /// Number of classes.
+    pub classes: Option<u64>,
+}
 
 /// A flow.
 #[derive(Clone, Debug)]
@@ -222,7 +234,7 @@ pub struct VbrSource {
     pub phase: String,
 }
 
-/// What the ports of links without settings of their own are, and the packets that they queue.
+/// What the ports of links without settings of their own are, and the connections whose packets they queue.
 #[derive(Clone, Debug)]
 pub struct Ports {
     /// Whether links carry ATM cells.
@@ -231,32 +243,25 @@ pub struct Ports {
     pub buffer: String,
     /// Policy of switches.
     pub policy: Part,
-    /// The longest packet of all flows.
-    pub largest: Packet,
-    /// Automatic windows to compute.
-    pub windows: Vec<Window>,
-}
-
-/// An automatic window of a receiver.
-#[derive(Clone, Copy, Debug)]
-pub struct Window {
-    /// Number of the flow.
-    pub flow: usize,
-    /// Length of the flow's full packets [byte].
-    pub packet_bytes: u64,
+    /// Distinct settings of connections.
+    pub tcps: Vec<Tcp>,
+    /// Number of the settings of each flow.
+    pub tcp_of: Vec<usize>,
+    /// Payloads [byte] of all datagrams, if no flow uses TCP.
+    pub datagrams: Vec<u64>,
     /// Largest accepted window [byte].
-    pub most_bytes: u64,
+    pub most_window_bytes: u64,
 }
 
-/// Length of a full-sized packet in each unit of buffers.
-#[derive(Clone, Debug)]
-pub struct Packet {
-    /// Description of the payload in messages.
-    pub payload: String,
-    /// Length [cells].
-    pub cells: u64,
-    /// Length [byte].
-    pub bytes: u64,
+/// Settings of a connection that concern the lengths of its packets.
+#[derive(Clone, Copy, Debug)]
+pub struct Tcp {
+    /// Payload of a full segment [byte].
+    pub mss_bytes: u64,
+    /// Whether segments carry timestamps.
+    pub has_timestamps: bool,
+    /// Whether the receiver's window is automatic.
+    pub is_automatic: bool,
 }
 
 impl Graph {
@@ -319,7 +324,10 @@ impl Graph {
                     route: table.take("route").texts(),
                     rate: table.take("rate").text(),
                     period: table.take("period").text()?,
-                    duty: table.take("duty").text()?,
+                    duty: match table.take("duty") {
+                        Json::Float(duty) => Decimal::read(&repr_of_float(duty))?.to_string(),
+                        duty => duty.number()?.to_string(),
+                    },
                     phase: table.take("phase").text()?,
                 })
             })?,
@@ -363,17 +371,19 @@ impl Group {
 }
 
 impl Part {
-    /// Reads a part from JSON.
-    ///
-    /// # Errors
-    /// Returns the problem of the text, which is a defect of the caller.
-    pub(crate) fn read(text: &str) -> Result<Part, Problems> {
-        Part::of(read(text)?).ok_or_else(|| incomplete(text))
-    }
-
-    fn of(mut row: Json<'_>) -> Option<Part> {
-        let (rate, delay) = (row.item(1).text(), row.item(2).text());
-        Some(Part(row.item(0).text()?, rate, delay, row.item(3).number()))
+    fn of(mut table: Json<'_>) -> Option<Part> {
+        let kind = table.take("kind").text()?;
+        let classes = match kind.as_str() {
+            "weighted-priority" => u64::try_from(table.take("weights").list().len()).ok(),
+            "strict-priority" => table.take("classes").number(),
+            _ => None,
+        };
+        Some(Part {
+            kind,
+            rate_bps: table.take("rate_bps").number(),
+            delay_ps: table.take("delay_ps").number(),
+            classes,
+        })
     }
 }
 
@@ -384,28 +394,26 @@ impl Ports {
     /// Returns the problem of the text, which is a defect of the caller.
     pub(crate) fn read(text: &str) -> Result<Ports, Problems> {
         let mut json = read(text)?;
-        let windows = rows(json.take("windows"), |mut row| {
-            Some(Window {
-                flow: row.item(0).place()?,
-                packet_bytes: row.item(1).number()?,
-                most_bytes: row.item(2).number()?,
+        let tcps = rows(json.take("tcps"), |mut row| {
+            Some(Tcp {
+                mss_bytes: units::parse(SIZE, &row.item(0).text()?)?,
+                has_timestamps: is_true(&row.item(1)),
+                is_automatic: row.item(2).text()? == "auto",
             })
         })?;
-        Ports::of(json, windows).ok_or_else(|| incomplete(text))
+        let datagrams = rows(json.take("datagrams"), |payload| payload.number())?;
+        Ports::of(json, tcps, datagrams).ok_or_else(|| incomplete(text))
     }
 
-    fn of(mut json: Json<'_>, windows: Vec<Window>) -> Option<Ports> {
-        let mut largest = json.take("largest");
+    fn of(mut json: Json<'_>, tcps: Vec<Tcp>, datagrams: Vec<u64>) -> Option<Ports> {
         Some(Ports {
             cells: is_true(&json.take("cells")),
             buffer: json.take("buffer").text()?,
             policy: Part::of(json.take("policy"))?,
-            largest: Packet {
-                payload: largest.take("payload").text()?,
-                cells: largest.take("cells").number()?,
-                bytes: largest.take("bytes").number()?,
-            },
-            windows,
+            tcps,
+            tcp_of: places(json.take("tcp_of")),
+            datagrams,
+            most_window_bytes: units::parse(SIZE, &json.take("most_window").text()?)?,
         })
     }
 }

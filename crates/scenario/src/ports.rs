@@ -1,7 +1,8 @@
 //! Both directions of each link, with the buffers of their ports, and the windows that fill their routes.
 
 use crate::buffers::{buffer, Buffer, Pipe};
-use crate::input::{Part, Ports, Window, TAIL_DROP};
+use crate::input::{Part, Ports, TAIL_DROP};
+use crate::packets::{segment_bytes, Packet};
 use crate::routes::{key, Numbers};
 use crate::topology::Topology;
 use crate::units::{self, RATE};
@@ -21,8 +22,8 @@ pub struct DirectedLinks {
     pub fields: Vec<PortFields>,
     /// Both nodes of each link, and the number of its fields; the opposite direction has the following fields.
     pub links: Vec<(usize, usize, usize)>,
-    /// Automatic windows [byte], in the order in which they were requested.
-    pub windows: Vec<u64>,
+    /// Flows with automatic windows, each with its window [byte].
+    pub windows: Vec<(usize, u64)>,
 }
 
 /// Fields of a directed link other than its nodes. Parts are numbers of the graph's parts.
@@ -60,6 +61,7 @@ pub enum Port {
 /// Returns a problem if a buffer is smaller than the largest packet, or its unit does not fit the links.
 pub fn directed_links(topology: &Topology, ports_json: &str) -> Result<DirectedLinks, Problems> {
     let ports = &Ports::read(ports_json)?;
+    let largest = &Packet::longest(ports);
     let round_trip_ps = topology.longest_round_trip_ps();
     let mut number_of = Numbers::new();
     let mut made = DirectedLinks {
@@ -75,7 +77,8 @@ pub fn directed_links(topology: &Topology, ports_json: &str) -> Result<DirectedL
             None => {
                 let number = made.fields.len();
                 for link in [2 * i, 2 * i + 1] {
-                    made.fields.push(port_fields(topology, link, ports, round_trip_ps)?);
+                    made.fields
+                        .push(port_fields(topology, link, ports, largest, round_trip_ps)?);
                 }
                 number_of.insert(settings, number);
                 number
@@ -83,16 +86,24 @@ pub fn directed_links(topology: &Topology, ports_json: &str) -> Result<DirectedL
         };
         made.links.push((a, b, number));
     }
-    made.windows = ports
-        .windows
-        .iter()
-        .map(|wanted| window_bytes(topology, &made, wanted))
-        .collect();
+    for (flow, tcp) in ports.tcp_of.iter().enumerate() {
+        let tcp = &ports.tcps[*tcp];
+        if tcp.is_automatic {
+            let bytes = window_bytes(topology, &made, flow, segment_bytes(tcp));
+            made.windows.push((flow, bytes.min(ports.most_window_bytes)));
+        }
+    }
     made.links = topology.copies.links(&made.links);
     Ok(made)
 }
 
-fn port_fields(topology: &Topology, link: usize, ports: &Ports, round_trip_ps: u64) -> Result<PortFields, Problems> {
+fn port_fields(
+    topology: &Topology,
+    link: usize,
+    ports: &Ports,
+    largest: &Packet,
+    round_trip_ps: u64,
+) -> Result<PortFields, Problems> {
     let (settings, back) = (topology.settings(link), link % 2 == 1);
     let at_switch = topology.is_switch(topology.ends_of(link).0);
     let (port, policy, text, rate_bps) = if at_switch {
@@ -118,7 +129,7 @@ fn port_fields(topology: &Topology, link: usize, ports: &Ports, round_trip_ps: u
     let buffer = match text {
         Some(text) => {
             let field = buffer_field(topology, link, at_switch);
-            buffer(&field, text, ports.cells, pipe, &ports.largest)?
+            buffer(&field, text, ports.cells, pipe, largest)?
         }
         None => None,
     };
@@ -149,10 +160,9 @@ fn bdp_rate_bps(topology: &Topology, link: usize) -> u64 {
 
 /// Returns the rate [bit/s] at which a port sends: that of its line, or the lower one of its shaper.
 fn shaped_bps(topology: &Topology, link: usize, rate_bps: u64, policy: &Part) -> u64 {
-    let buckets = topology.conditioners(link).filter(|part| part.0 == "tbf");
-    let shapers = buckets.chain((policy.0 == "cake").then_some(policy));
-    let rates = shapers.filter_map(|part| units::parse(RATE, part.1.as_deref()?));
-    rates.fold(rate_bps, u64::min)
+    let buckets = topology.conditioners(link).filter(|part| part.kind == "tbf");
+    let shapers = buckets.chain((policy.kind == "cake").then_some(policy));
+    shapers.filter_map(|part| part.rate_bps).fold(rate_bps, u64::min)
 }
 
 /// Returns the name under which the buffer of a port is set in the scenario.
@@ -169,9 +179,10 @@ fn buffer_field(topology: &Topology, link: usize, at_switch: bool) -> String {
 }
 
 /// Returns the window [byte] of a flow with `receiver_window = "auto"`: twice the sum of the BDP and the largest
-/// buffer, where an unlimited buffer counts as one BDP. It is at least 64 KiB and at most `most_bytes`.
-fn window_bytes(topology: &Topology, links: &DirectedLinks, wanted: &Window) -> u64 {
-    let (there, back) = &topology.ways[topology.way_of[wanted.flow]];
+/// buffer, where an unlimited buffer counts as one BDP, and any other is filled with packets of `packet_bytes`. It is at
+/// least 64 KiB.
+fn window_bytes(topology: &Topology, links: &DirectedLinks, flow: usize, packet_bytes: u64) -> u64 {
+    let (there, back) = &topology.ways[topology.way_of[flow]];
     let delays = there
         .iter()
         .chain(back)
@@ -182,9 +193,9 @@ fn window_bytes(topology: &Topology, links: &DirectedLinks, wanted: &Window) -> 
     // The host's own port is excluded: its queue is unlimited, so the window need not fill it.
     let buffers = there[1..].iter().map(|link| {
         let fields = &links.fields[links.links[link / 2].2 + link % 2];
-        fields.buffer.map_or(bdp, |buffer| buffer.bytes(wanted.packet_bytes))
+        fields.buffer.map_or(bdp, |buffer| buffer.bytes(packet_bytes))
     });
     let sum = u128::from(TIMES_PATH) * (bdp + buffers.max().unwrap_or(0));
     let sum = sum.max(u128::from(SMALLEST_WINDOW_BYTES));
-    u64::try_from(sum).unwrap_or(u64::MAX).min(wanted.most_bytes)
+    u64::try_from(sum).unwrap_or(u64::MAX)
 }

@@ -1,6 +1,6 @@
 //! Split connections: a host beside each proxy's switch, and a flow per part of a connection.
 
-use crate::input::{Flow, Graph, Link, Node, NodeKind, Pep, Settings, TAIL_DROP};
+use crate::input::{Flow, Graph, Link, Node, NodeKind, Pep, Ports, Settings, TAIL_DROP};
 use crate::topology::{Part, Topology};
 use crate::units::{self, SIZE};
 use crate::Problems;
@@ -127,19 +127,19 @@ fn host(switch: &str) -> String {
     format!("{switch}-pep")
 }
 
-/// Checks the buffers of proxies; `mss_bytes` are those of all parts.
+/// Checks the buffers of proxies.
 ///
 /// # Errors
 /// Returns the problem of the first buffer that is too small.
-pub fn check_buffers(topology: &Topology, mss_bytes: &[u64]) -> Result<(), Problems> {
-    for (part, mss) in topology.parts.iter().zip(mss_bytes) {
+pub(crate) fn check_buffers(topology: &Topology, ports: &Ports) -> Result<(), Problems> {
+    for (part, tcp) in topology.parts.iter().zip(&ports.tcp_of) {
         let Some((_, proxy)) = part.onward else {
             continue;
         };
         let (Pep { node, .. }, buffer, minimum) = (
             &topology.graph.peps[proxy],
             buffer_bytes(topology, proxy),
-            MIN_SEGMENTS * mss,
+            MIN_SEGMENTS * ports.tcps[*tcp].mss_bytes,
         );
         if buffer < minimum {
             let pep = match topology.graph.dumbbell {

@@ -296,8 +296,8 @@ impl Topology {
 
     /// Returns the mean delay [ps] of a directed link: its propagation delay, and the mean delay of its jitter.
     pub(crate) fn delay_with_jitter_ps(&self, link: usize) -> u64 {
-        let jitter = self.conditioners(link).filter(|part| part.0 == "jitter");
-        let delays = jitter.filter_map(|part| units::parse(TIME, part.2.as_deref()?));
+        let jitter = self.conditioners(link).filter(|part| part.kind == "jitter");
+        let delays = jitter.filter_map(|part| part.delay_ps);
         self.delay_ps(link) + delays.sum::<u64>()
     }
 

@@ -1,6 +1,7 @@
 //! The resolved network of a scenario, which is passed as JSON: see crates/scenario.
 
-use longpipe_scenario::{self as scenario, checks, network, rows, splits, Problems};
+use longpipe_scenario::rules::{self, Rules};
+use longpipe_scenario::{self as scenario, checks, network, rows, Problems};
 use serde_json::to_string;
 use wasm_bindgen::prelude::*;
 
@@ -16,6 +17,26 @@ fn thrown(problems: Problems) -> JsError {
 /// Returns a value as JSON.
 fn json<T: serde::Serialize>(value: &T) -> Result<String, JsError> {
     to_string(value).map_err(|error| JsError::new(&error.to_string()))
+}
+
+/// Returns the number and the message of each rule that a part violates, as JSON. The rules are a list of conditions and
+/// messages, and the part a table of its fields.
+///
+/// # Errors
+/// Returns a message about a condition that is no comparison.
+#[wasm_bindgen]
+pub fn rule_problems(rules_json: &str, part_json: &str) -> Result<String, JsError> {
+    json(
+        &Rules::read(rules_json)
+            .and_then(|rules| rules.problems(part_json))
+            .map_err(thrown)?,
+    )
+}
+
+/// Returns the smallest window scale, at most `most`, with which a receiver's window fits its field.
+#[wasm_bindgen]
+pub fn least_window_scale(receiver_window: &str, most: u32) -> u32 {
+    rules::least_window_scale(receiver_window, most)
 }
 
 #[wasm_bindgen]
@@ -48,28 +69,12 @@ impl Topology {
         checks::network_problems(&self.0, cells)
     }
 
-    /// Checks that each flow's class exists at the ports on its routes.
+    /// Checks the buffers of proxies, the classes of flows and their guaranteed rates.
     ///
     /// # Errors
-    /// Returns the problem of the first flow whose class does not exist.
-    pub fn check_classes(&self, policy_json: &str) -> Result<(), JsError> {
-        checks::check_classes(&self.0, policy_json).map_err(thrown)
-    }
-
-    /// Checks that routes have room for the guaranteed rates of flows; `cells` is whether the links carry ATM cells.
-    ///
-    /// # Errors
-    /// Returns the problem of the first flow that cannot have its guaranteed rate.
-    pub fn check_guarantees(&self, cells: bool) -> Result<(), JsError> {
-        checks::check_guarantees(&self.0, cells).map_err(thrown)
-    }
-
-    /// Checks the buffers of proxies; `mss_bytes` are those of all parts of connections.
-    ///
-    /// # Errors
-    /// Returns the problem of the first buffer that is too small.
-    pub fn check_buffers(&self, mss_bytes: &[u64]) -> Result<(), JsError> {
-        splits::check_buffers(&self.0, mss_bytes).map_err(thrown)
+    /// Returns the first problem.
+    pub fn check_flows(&self, ports_json: &str) -> Result<(), JsError> {
+        checks::check_flows(&self.0, ports_json).map_err(thrown)
     }
 
     /// Returns the VBR sources in the form of the core, through switches with a scheduler of this kind, as JSON.
@@ -80,7 +85,8 @@ impl Topology {
         json(&checks::vbr(&self.0, scheduler).map_err(thrown)?)
     }
 
-    /// Returns the distinct fields of directed links, the links, and automatic windows [byte], as JSON.
+    /// Returns the distinct fields of directed links, the links, and the flows with automatic windows, each with its window
+    /// [byte], as JSON.
     ///
     /// # Errors
     /// Returns the problem of the first buffer that does not fit its port.

@@ -116,16 +116,3 @@ pub fn nearest(word: &str, accepted: Vec<String>) -> String {
     let accepted: Vec<&str> = accepted.iter().map(String::as_str).collect();
     longpipe_scenario::names::nearest(word, &accepted, usize::MAX)
 }
-
-/// Formats a number without an exponent.
-///
-/// # Errors
-/// Returns a message about a number that is not finite.
-#[wasm_bindgen]
-pub fn decimal(value: f64) -> Result<String, JsError> {
-    let number = Decimal::read(&repr_of_float(value));
-    number.map_or_else(
-        || Err(thrown("needs a finite number".to_owned())),
-        |number| Ok(number.to_string()),
-    )
-}

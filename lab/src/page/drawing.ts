@@ -1,9 +1,10 @@
 /** Data of a finished or unfinished run for its charts and for the title of a figure. */
-import { packetOf } from "../scenario/buffers";
+import { hasTimestamps } from "../scenario/constraints";
 import type { JsonTable } from "../scenario/core";
 import { DESCRIPTION, NUMBERS } from "../scenario/model";
 import { type Part, kindOf, valueOf } from "../scenario/part";
 import type { Resolved } from "../scenario/resolve";
+import { SIZE } from "../scenario/units";
 import type { Title } from "./figure";
 import { written } from "./knobs";
 import { counted } from "./metrics";
@@ -15,13 +16,18 @@ import { isOverTcp, routesOf } from "./shares";
 /** Maximum length of the list of fields in a title [characters]. */
 const MAX_LETTERS = 110;
 
+/** Returns the length [byte] of the IP packet that carries a full segment. */
+function segmentBytes(tcp: Part): number {
+    return Number(SIZE.parse(String(valueOf(tcp, "mss")))) + NUMBERS.header_bytes + (hasTimestamps(tcp) ? NUMBERS.timestamp_bytes : 0);
+}
+
 /** Returns the data of the pictures of a finished run, or of one of which the share `progress` [0, 1] is simulated. */
 export function drawn(resolved: Resolved, view: View, run: Pick<Counted, "picture" | "detail"> & Partial<Pick<Counted, "ports">>, progress: number): Drawn {
     const names = (resolved.core["nodes"] as JsonTable[]).map((node) => String(node["name"]));
     const flows = resolved.core["flows"] as JsonTable[];
     const links = resolved.core["links"] as { from: number; to: number; rate_bps: bigint; motion?: JsonTable; buffer: { unit: string; limit: bigint } | null }[];
     const unit = counted(resolved);
-    const bitsPerUnit = unit === "cells" ? NUMBERS.cell_bits : 8 * Number(packetOf(valueOf(resolved.scenario, "tcp") as Part).bytes);
+    const bitsPerUnit = unit === "cells" ? NUMBERS.cell_bits : 8 * segmentBytes(valueOf(resolved.scenario, "tcp") as Part);
     const capacities = links.map((link) => ("motion" in link ? Number.POSITIVE_INFINITY : Number(link.rate_bps)));
     const bottlenecks = routesOf(resolved.core).map((route) => route.reduce((a, b) => ((capacities[b] as number) < (capacities[a] as number) ? b : a)));
     const peaks = run.ports?.[`peak_queue_${unit}`];

@@ -219,7 +219,7 @@ function base(type: Type & { is: "quantity" }, text: string): number {
 
 /** Returns the kinds or values of a field that is a choice; empty for other fields. */
 export function choices(type: Type): string[] | null {
-    if (type.is === "kinds") return [...Object.keys(type.kinds), ...(type.elsewhere ?? [])];
+    if (type.is === "kinds") return Object.keys(type.kinds);
     if (type.is === "one of") return type.values.map(String);
     return null;
 }

@@ -2,7 +2,7 @@
 import { in_parts, nearest } from "../../build/engine/engine";
 import { violations } from "./constraints";
 import { accepts, repr, shown, str } from "./errors";
-import { DESCRIPTION, type Field, type Model, type Type, field as fieldOf, kindOfField, model } from "./model";
+import { DESCRIPTION, type Field, type Model, type Type, kindOfField, model, namesOf } from "./model";
 import { missing, moduleOf } from "./modules";
 import { type Part, type Value, kindOf, valueOf } from "./part";
 import { byRules, formerOptions } from "./profiles";
@@ -51,12 +51,15 @@ export function checkPart(name: string, table: Table, path: string, say: Say, ki
         }
         if (sound) afterField(name, field.name, values, where, tell);
     }
-    for (const given of Object.keys(fields)) {
-        if (known.fields.some((field) => field.name === given)) continue;
-        const names = known.fields.map((field) => field.name);
-        const elsewhere = known.elsewhere?.includes(given) === true;
-        tell(path === "" ? given : `${path}.${given}`, elsewhere ? ELSEWHERE : `unknown field; ${accepts(given, names)}${holders(given, known, kinds)}`);
-    }
+    const within = (field: string): string => (path === "" ? field : `${path}.${field}`);
+    const others = Object.keys(fields).filter((given) => !known.fields.some((field) => field.name === given));
+    const names = namesOf(name);
+    for (const given of others) if (names.includes(given)) tell(within(given), ELSEWHERE);
+    const unknown = others.filter((given) => !names.includes(given));
+    const first = unknown[0] ?? "";
+    const misplaced = ofMissingTable(within(first), unknown, names);
+    if (misplaced !== null) tell(within(first), misplaced);
+    else for (const given of unknown) tell(within(given), `unknown field; ${accepts(given, names)}${holders(given, known, kinds)}`);
     const made = { part: name, values, written };
     if (sound) together(made, path, tell);
     return made;
@@ -64,14 +67,52 @@ export function checkPart(name: string, table: Table, path: string, say: Say, ki
 
 /** Returns the clauses that name the tables, and the other kinds, which have a field that a part does not have. */
 function holders(name: string, { fields }: Model, kinds: string[]): string {
-    const inner = (type: Type): string[] => (type.is === "part" ? [type.part] : type.is === "kinds" ? Object.values(type.kinds) : type.is === "list" ? inner(type.of) : []);
-    const tables = fields.filter(({ type }) => inner(type).some((part) => fieldOf(part, name) !== undefined)).map((field) => field.name);
-    const others = kinds.filter((part) => fieldOf(part, name) !== undefined).map((part) => String(model(part).kind));
+    const has = (part: string): boolean => namesOf(part).includes(name);
+    const tables = fields.filter(({ type }) => partsOf(type).some(has)).map((field) => field.name);
+    const others = kinds.filter(has).map((part) => String(model(part).kind));
     const more = others.length > 4 ? ` and ${others.length - 4} more` : "";
     return [
         tables.length === 1 || tables.length === 2 ? `; ${name} is a field of ${tables.join(", ")}` : "",
         others.length > 0 ? `; kinds with this field: ${others.slice(0, 4).join(", ")}${more}` : "",
     ].join("");
+}
+
+/** Returns the parts that a type accepts. */
+function partsOf(type: Type): string[] {
+    if (type.is === "list") return partsOf(type.of);
+    return type.is === "part" ? [type.part] : type.is === "kinds" ? Object.values(type.kinds) : [];
+}
+
+/** Depth of the tables of which a header may be missing. */
+const DEPTH = 3;
+/** Maximum number of unknown fields of a table that have a line each, and of further ones that a common line names. */
+const [MAX_SINGLE, MAX_OTHERS] = [3, 8];
+
+/**
+ * Returns the problem of unknown fields that are probably those of a table whose header is missing; null for independent
+ * mistakes. `path` is that of the first one, and `accepted` are the fields of their table.
+ */
+function ofMissingTable(path: string, [first = "", ...further]: string[], accepted: string[]): string | null {
+    if (further.length === 0) return null;
+    const inner = path.slice(0, path.length - first.length);
+    // Another kind of the unknown fields' table may have other tables.
+    const isPossible = (table: string): boolean => inner === "" || !table.startsWith(inner) || accepted.includes(table.slice(inner.length).split(".")[0] as string);
+    const tables = tablesOf("Scenario", "", DEPTH).filter(([table, names]) => [first, ...further].every((name) => names.includes(name)) && isPossible(table));
+    const dots = (table: string): number => table.split(".").length;
+    const [table] = tables.map(([table]) => table).sort((a, b) => dots(a) - dots(b) || (a < b ? -1 : 1));
+    if (table === undefined && further.length < MAX_SINGLE) return null;
+    const more = further.length > MAX_OTHERS ? ` and ${further.length - MAX_OTHERS} more` : "";
+    const line = `unknown field, as ${further.length > 1 ? "are" : "is"} ${further.slice(0, MAX_OTHERS).join(", ")}${more}`;
+    return table === undefined ? `${line}; accepts ${accepted.join(", ")}` : `${line}; all are fields of ${table}, whose line [${table}] may be missing`;
+}
+
+/** Returns the dotted path and the fields of each table within a part, for each of its kinds. */
+function tablesOf(part: string, path: string, depth: number): [string, string[]][] {
+    if (depth === 0) return [];
+    return model(part).fields.flatMap(({ name, type }) => {
+        const inner = path === "" ? name : `${path}.${name}`;
+        return partsOf(type).flatMap((one): [string, string[]][] => [[inner, namesOf(one)], ...tablesOf(one, inner, depth - 1)]);
+    });
 }
 
 function checkValue(type: Type, given: unknown, path: string, say: Say): Value {
@@ -126,7 +167,7 @@ function textOf(given: unknown, name: string, unlimited: boolean): string {
     const what = dimension(name).accepts(unlimited);
     if (typeof given === "string") return given.split(/\s+/).filter(Boolean).join(" ");
     const numeric = typeof given === "number" || typeof given === "bigint";
-    throw new ValueProblem(numeric ? `${repr(given)} has no unit; ${what}` : `${repr(given)}; ${what}`);
+    throw new ValueProblem(numeric ? `${repr(given)} has no unit; ${what}` : `${shown(given)}; ${what}`);
 }
 
 function integerOrWord({ low, high, word }: Type & { is: "integer or word" }, given: unknown): Value {
@@ -219,7 +260,7 @@ function isTable(given: unknown): given is Table {
 
 function tableOf(given: unknown, part: string): Table {
     if (isTable(given)) return given;
-    const names = model(part).fields.map((field) => field.name);
+    const names = namesOf(part);
     throw new ValueProblem(`${shown(given)}; needs a table of fields${names.length <= MAX_FIELDS ? `: ${names.join(", ")}` : ""}`);
 }
 
@@ -246,15 +287,17 @@ function percent(text: string): number | null {
     return found === null ? null : Number(found[1]) / 100;
 }
 
-function kind({ kinds, elsewhere }: Type & { is: "kinds" }, given: unknown): string {
+function kind({ kinds }: Type & { is: "kinds" }, given: unknown): string {
     const table = kindTable(given, kinds);
     const names = Object.keys(kinds);
     const tag = table["kind"];
     if (tag === undefined) throw new ValueProblem(`${shown(given)}; needs a kind: ${names.join(", ")}`);
     const word = str(tag);
-    const found = kinds[word];
-    if (found !== undefined && typeof tag === "string") return found;
-    if (elsewhere?.includes(word) === true) throw new ValueProblem(`${repr(tag)}; ${ELSEWHERE}`);
+    const found = Object.hasOwn(kinds, word) ? kinds[word] : undefined;
+    if (found !== undefined && typeof tag === "string") {
+        if (model(found).fields.length === 0) throw new ValueProblem(`${repr(tag)}; ${ELSEWHERE}`);
+        return found;
+    }
     throw new ValueProblem(`${shown(word)}; ${accepts(word, names)}${example(kinds, typeof tag === "string" ? percent(tag) : null)}`);
 }
 
@@ -272,7 +315,7 @@ function beforehand(name: string, table: Table): Table {
     const fields: Table = {};
     for (const [given, value] of Object.entries(table)) fields[given === "from_" ? "from" : given] = value;
     if (name === "Tcp") {
-        const defaults = DESCRIPTION.profiles[String(fields["profile"])] ?? {};
+        const defaults = DESCRIPTION.profiles[str(fields["profile"])] ?? {};
         const whole: Table = { ...defaults, ...fields };
         for (const part of ["recovery", "congestion"]) {
             const [own, usual] = [whole[part], defaults[part]];
@@ -285,7 +328,7 @@ function beforehand(name: string, table: Table): Table {
         const congestion = whole["congestion"];
         if (typeof congestion === "string" || isTable(congestion)) {
             const { kind, ...said }: Table = typeof congestion === "string" ? { kind: congestion } : congestion;
-            const ruled = byRules(String(fields["profile"]), String(kind), said);
+            const ruled = byRules(str(fields["profile"]), str(kind), said);
             if (ruled !== undefined) whole["congestion"] = { kind, ...ruled };
         }
         return whole;

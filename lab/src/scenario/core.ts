@@ -1,6 +1,5 @@
 /** Converts parts for the core according to the types of their fields: names with units, and integers. */
 import { in_parts } from "../../build/engine/engine";
-import { fieldsOf } from "./check";
 import { repr } from "./errors";
 import { DESCRIPTION, type Field, type Type, model } from "./model";
 import { type Part, type Value, kindOf } from "./part";
@@ -13,7 +12,7 @@ export type JsonTable = { [name: string]: Json };
 /** Returns the fields of a part and of its nested parts, except those in `without`. */
 export function coreFields(part: Part, without: readonly string[] = []): JsonTable {
     const table: JsonTable = {};
-    for (const field of fieldsOf(part)) {
+    for (const field of model(part.part).fields) {
         if (without.includes(field.name)) continue;
         const value = part.values[field.name] ?? null;
         if (field.later === true && isDefault(field, value)) continue;

@@ -53,7 +53,7 @@ function adviceOnName(word: string, accepted: string[]): string | null {
     const name = lower.replace(/^tcp[_-]/, "");
     if (name !== lower && accepted.includes(name)) return `it is ${repr(name)} here`;
     const { names, called } = DESCRIPTION.absent;
-    const here = called[name];
+    const here = Object.hasOwn(called, name) ? called[name] : undefined;
     if (here !== undefined && accepted.includes(here)) return `it is ${repr(here)} here`;
     const home = DESCRIPTION.homes.find(({ names }) => names.includes(name));
     if (home !== undefined) {
@@ -61,7 +61,7 @@ function adviceOnName(word: string, accepted: string[]): string | null {
         const isControl = home.field === "tcp.recovery" && accepted.includes(kind);
         return `it is ${home.what}, ${home.field} = ${repr(name)}${isControl ? `; ${window}` : ""}`;
     }
-    const absent = names[name];
+    const absent = Object.hasOwn(names, name) ? names[name] : undefined;
     if (absent === undefined) return null;
     const [what, instead] = absent;
     return `${what} that longpipe does not have (README.md, 'What it does not have'), nearest is ${instead}`;

@@ -21,8 +21,8 @@ export type Type = { optional?: boolean; suffix?: string } & (
     | { is: "part"; part: string }
     // A table of values by name, each a number, a boolean or text.
     | { is: "values"; most?: number }
-    // Parts by kind, and kinds that only the command line supports.
-    | { is: "kinds"; kinds: Record<string, string>; elsewhere?: string[]; chosen: boolean }
+    // Parts by kind.
+    | { is: "kinds"; kinds: Record<string, string>; chosen: boolean }
     // Types of a row's items: `each` if they differ, otherwise `of` for all.
     | { is: "list"; of: Type; each?: Type[]; ascending: boolean; length?: number; least?: number; most?: number }
 );
@@ -40,27 +40,15 @@ export interface Field {
     later?: boolean;
 }
 
-/** A comparison: the product of fields with a field or a constant. */
-export interface Clause {
-    fields: string[];
-    compare: string;
-    field?: string;
-    constant?: string | number | boolean | null;
-}
-
-/** A problem of a field, which exists if all clauses hold; the message contains fields in braces. */
-export interface Constraint {
-    field: string;
-    clauses: Clause[];
-    message: string;
-}
+/** A field, a condition, and the field's problem if the condition holds; the message contains fields in braces. */
+export type Constraint = [field: string, condition: string, message: string];
 
 /** A part of a scenario. */
 export interface Model {
     kind: string | null;
     fields: Field[];
-    /** Names of fields that only the command line supports. */
-    elsewhere?: string[];
+    /** Names of all fields, if only the command line supports some of them, or the part. */
+    names?: string[];
     constraints?: Constraint[];
     /** Common name of a kind. */
     label?: string;
@@ -145,8 +133,10 @@ interface Description {
 }
 
 export const DESCRIPTION = data as unknown as Description;
-for (const { kind, fields } of Object.values(DESCRIPTION.models)) {
-    if (kind !== null) fields.unshift({ name: "kind", type: { is: "one of", values: [kind] }, default: kind });
+for (const part of Object.values(DESCRIPTION.models)) {
+    const { kind, fields } = part;
+    if (fields === undefined) part.fields = [];
+    else if (kind !== null) fields.unshift({ name: "kind", type: { is: "one of", values: [kind] }, default: kind });
 }
 export const NUMBERS = DESCRIPTION.numbers;
 
@@ -155,6 +145,12 @@ export function model(name: string): Model {
     const found = DESCRIPTION.models[name];
     if (found === undefined) throw new Error(`no part ${name}`);
     return found;
+}
+
+/** Returns the names of a part's fields, including those that only the command line supports. */
+export function namesOf(part: string): string[] {
+    const { names, fields } = model(part);
+    return names ?? fields.map((one) => one.name);
 }
 
 /** Returns the field of a part by its name, or undefined. */

@@ -1,10 +1,10 @@
 /**
  * Options of congestion controllers that a profile sets and the scenario does not set, from `rules` of the description.
  */
+import { str } from "./errors";
 import { DESCRIPTION, field, model } from "./model";
 
 type Options = Record<string, unknown>;
-
 
 /**
  * Returns the options of a congestion controller according to its profile, overridden by the written ones; undefined if the
@@ -31,7 +31,7 @@ export function formerOptions(tcp: Options): Options | undefined {
         options = { ...options, ...(typeof value === "object" ? (value as Options) : { [former]: value }) };
     }
     const controls = field("Tcp", "congestion")?.type;
-    const name = controls?.is === "kinds" ? controls.kinds[String(kind)] : undefined;
+    const name = controls?.is === "kinds" ? controls.kinds[str(kind)] : undefined;
     if (options["rules"] !== "linux" && name !== undefined) {
         const defaults = new Map(model(name).fields.map((one) => [one.name, one.default]));
         options = Object.fromEntries(Object.entries(options).filter(([option, value]) => !equal(value, defaults.get(option))));

@@ -1,16 +1,15 @@
 /** The resolved scenario, as the core requires it: every field is present, and every quantity is an integer. */
-import { type Packet, datagramOf, packetOf } from "./buffers";
 import { checkPart } from "./check";
 import { checkNetwork, checkStands, checkTogether } from "./checks";
 import { leastWindowScale } from "./constraints";
 import { type Json, type JsonTable, coreFields } from "./core";
 import { ScenarioError } from "./errors";
-import { DESCRIPTION } from "./model";
+import { DESCRIPTION, field } from "./model";
 import { moduleOf } from "./modules";
 import { type Part, kindOf, valueOf } from "./part";
 import { byRules } from "./profiles";
-import { Topology, plainPart } from "./topology";
-import { TIME } from "./units";
+import { Topology, plainPart, portsOf } from "./topology";
+import { SIZE, TIME } from "./units";
 
 /** A scenario that can be run: its checked parts, and the resolved scenario for the core. */
 export interface Resolved {
@@ -50,20 +49,16 @@ function withBuffer(scenario: Part): Part {
 /** Returns the resolved scenario, after the checks that need all of its parts. */
 function coreOf(scenario: Part, topology: Topology): JsonTable {
     let tcps = merged(valueOf(scenario, "tcp") as Part, topology.flows);
-    const largestPacket = largest(topology.flows.map((flow) => (valueOf(flow, "traffic") ?? valueOf(scenario, "traffic")) as Part), tcps);
-    const automatic = [...tcps.entries()].filter(([, tcp]) => valueOf(tcp, "receiver_window") === "auto");
-    const windows = automatic.map(([flow, tcp]) => ({ flow, packet: packetOf(tcp) }));
+    const ports = portsOf(scenario, tcps, datagrams(topology.flows.map((flow) => (valueOf(flow, "traffic") ?? valueOf(scenario, "traffic")) as Part)));
     let links: JsonTable[] | null = null;
-    if (automatic.length > 0) {
+    if (tcps.some((tcp) => valueOf(tcp, "receiver_window") === "auto")) {
         // Windows are computed from the links, which have to be valid.
         checkNetwork(scenario, topology);
-        [links, tcps] = linksAndWindows(scenario, topology, largestPacket, tcps, windows);
+        [links, tcps] = linksAndWindows(scenario, topology, ports, tcps);
     }
     checkTogether(scenario, topology, tcps);
-    topology.checkBuffers(tcps);
-    topology.checkClasses(valueOf(valueOf(scenario, "switch") as Part, "policy") as Part);
-    topology.checkGuarantees(valueOf(scenario, "framing"));
-    links ??= linksAndWindows(scenario, topology, largestPacket, tcps, [])[0];
+    topology.checkFlows(ports);
+    links ??= linksAndWindows(scenario, topology, ports, tcps)[0];
     const switches = valueOf(scenario, "switch") as Part;
     return {
         ...coreFields(scenario, ["name", "network", "switch", "tcp", "traffic", "start", "stop"]),
@@ -116,32 +111,25 @@ function firstRoundTrip(own: Part, values: Part["values"]): void {
     if (!own.written.has("handshake") && own.written.has("initial_rtt")) {
         if (TIME.parse(String(values["initial_rtt"])) > 0n) values["handshake"] = false;
     } else if (!own.written.has("initial_rtt") && own.written.has("handshake") && values["handshake"] === true) {
-        values["initial_rtt"] = "0 s";
+        values["initial_rtt"] = field("Tcp", "initial_rtt")?.default as string;
     }
 }
 
-/** Returns the longest full segment of all flows, or the longest datagram if no flow uses TCP. */
-function largest(traffics: Part[], tcps: Part[]): Packet {
-    const datagrams = traffics.every((traffic) => DESCRIPTION.datagrams.includes(kindOf(traffic)));
-    const packets = datagrams ? [...new Set(traffics)].map(datagramOf) : [...new Set(tcps)].map(packetOf);
-    return packets.reduce((longest, packet) => (packet.bytes > longest.bytes ? packet : longest));
+/** Returns the payloads [byte] of the flows' datagrams; empty if a flow uses TCP. */
+function datagrams(traffics: Part[]): bigint[] {
+    if (!traffics.every((traffic) => DESCRIPTION.datagrams.includes(kindOf(traffic)))) return [];
+    return [...new Set(traffics)].map((traffic) => SIZE.parse(String(valueOf(traffic, "payload"))));
 }
 
 /** Returns both directions of each link, each with its port, and each flow's TCP with a window in bytes. */
-function linksAndWindows(
-    scenario: Part,
-    topology: Topology,
-    largest: Packet,
-    tcps: Part[],
-    wanted: { flow: number; packet: Packet }[],
-): [JsonTable[], Part[]] {
-    const { fields, links, windows } = topology.directedLinks(scenario, largest, wanted);
+function linksAndWindows(scenario: Part, topology: Topology, ports: string, tcps: Part[]): [JsonTable[], Part[]] {
+    const { fields, links, windows } = topology.directedLinks(ports);
     const [policy, scheduler] = ["policy", "scheduler"].map((name) => coreFields(valueOf(valueOf(scenario, "switch") as Part, name) as Part));
-    const ports: Record<string, JsonTable> = { host: { scheduler: coreFields(plainPart("Fifo")) }, switch: { policy, scheduler } as JsonTable };
+    const of: Record<string, JsonTable> = { host: { scheduler: coreFields(plainPart("Fifo")) }, switch: { policy, scheduler } as JsonTable };
     const part = (number: number): JsonTable => coreFields(topology.parts[number] as Part);
     const rows = fields.map(({ port, policy, loss, conditioners, ...rest }): JsonTable => ({
         ...rest,
-        ...ports[port],
+        ...of[port],
         ...(policy === null ? {} : { policy: part(policy) }),
         loss: part(loss),
         ...(conditioners.length === 0 ? {} : { conditioners: conditioners.map(part) }),
@@ -149,8 +137,8 @@ function linksAndWindows(
     // Flows with equal settings and windows share one object.
     const withWindow = new Map<Part, Map<string, Part>>();
     const fitted = [...tcps];
-    for (const [k, { flow }] of wanted.entries()) {
-        const [tcp, window] = [tcps[flow] as Part, `${windows[k]} B`];
+    for (const [flow, bytes] of windows) {
+        const [tcp, window] = [tcps[flow] as Part, `${bytes} B`];
         const byWindow = withWindow.get(tcp) ?? new Map<string, Part>();
         withWindow.set(tcp, byWindow);
         const shared = byWindow.get(window) ?? { ...tcp, values: { ...tcp.values, receiver_window: window } };
@@ -172,13 +160,13 @@ function commonFields(scenario: Part, flows: Part[], tcps: Part[]): JsonTable[] 
             ...coreFields(flow, excluded),
             tcp: shared.get(tcps[i] as Part) as JsonTable,
             traffic: own === null ? traffic : coreFields(own),
-            ...(saysEct1(tcps[i] as Part) ? { scalable: true } : {}),
+            ...(hasEct1(tcps[i] as Part) ? { scalable: true } : {}),
         };
     });
 }
 
 /** Returns whether data packets have the codepoint ECT(1). */
-function saysEct1(tcp: Part): boolean {
+function hasEct1(tcp: Part): boolean {
     const ecn = valueOf(tcp, "ecn") as Part;
     return ["dctcp", "accurate"].includes(kindOf(ecn)) && Number(valueOf(ecn, "ect")) === 1;
 }
@@ -188,11 +176,7 @@ function coreTcp(tcp: Part): JsonTable {
     const scale = valueOf(tcp, "window_scale");
     const fields = coreFields(tcp, ["profile"]);
     // ECT(1) is a property of the flow in the network, not of TCP.
-    const ecn = valueOf(tcp, "ecn") as Part;
-    if (kindOf(ecn) === "accurate") {
-        fields.ecn = { kind: "accurate", abe: valueOf(ecn, "abe") as boolean };
-        if (valueOf(ecn, "option") === true) fields.ecn.option = true;
-    } else if (saysEct1(tcp)) fields.ecn = { kind: "dctcp" };
+    if (hasEct1(tcp)) delete (fields.ecn as JsonTable).ect;
     const congestion = valueOf(tcp, "congestion") as Part;
     if (kindOf(congestion) === "module") fields.congestion = coreModule(congestion, valueOf(tcp, "hz") as bigint);
     return { ...fields, ...flatOptions(congestion), window_scale: typeof scale === "string" ? leastWindowScale(tcp) : (scale as bigint) };

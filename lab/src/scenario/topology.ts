@@ -1,18 +1,16 @@
 /** The network of a scenario: nodes, links, routes, buffers, windows and starts of flows (see crates/scenario). */
-import { Topology as Core, decimal } from "../../build/engine/engine";
-import { type Packet } from "./buffers";
+import { Topology as Core } from "../../build/engine/engine";
 import { checkPart } from "./check";
+import { hasTimestamps } from "./constraints";
 import { type Json, type JsonTable, coreFields, toJson } from "./core";
 import { ScenarioError } from "./errors";
-import { model } from "./model";
+import { field, model } from "./model";
 import { type Part, type Value, kindOf, valueOf } from "./part";
-import { SIZE } from "./units";
 
 /** Fields of a link that are texts, parts, and lists of parts. */
 const TEXTS = ["rate", "return_rate", "delay", "return_delay", "buffer", "return_buffer", "host_buffer"];
 const PARTS = ["policy", "return_policy", "host_policy", "loss", "return_loss"];
 const LISTS = ["conditioners", "return_conditioners"];
-const LARGEST_WINDOW = "1 GiB";
 
 /** Fields of a directed link other than its nodes; parts are numbers. */
 interface PortFields {
@@ -27,12 +25,12 @@ interface PortFields {
 
 /**
  * Distinct fields of directed links, the nodes of each link with the number of its fields, which the fields of the opposite
- * direction follow, and automatic windows [byte].
+ * direction follow, and the flows with automatic windows [byte].
  */
 interface Links {
     fields: PortFields[];
     links: [number, number, number][];
-    windows: bigint[];
+    windows: [number, number][];
 }
 
 /** A checked network. */
@@ -90,7 +88,7 @@ export class Topology {
                 ...Object.fromEntries(PARTS.map((name) => [name, number(link.values[name] ?? null)])),
                 ...Object.fromEntries(LISTS.map((name) => [name, ((link.values[name] ?? []) as Part[]).map(number)])),
             })),
-            parts: this.parts.map(factsOf),
+            parts: this.parts.map((part) => coreFields(part)),
             flows: flows.map((flow) => {
                 const [name, from, to, route, back, ofClass] = picked(flow, ["name", "from", "to", "route", "return_route", "class"]);
                 const rate = ((valueOf(flow, "service") as Part | null)?.values["mcr"] ?? null) as Json;
@@ -98,10 +96,7 @@ export class Topology {
                 const splits = peps.length > 0 && valueOf(flow, "split") === true && model(own.part).transport === "tcp";
                 return [name, from ?? "", to ?? "", route, back, ofClass, rate, timesOf(flow, "start"), timesOf(flow, "stop"), splits] as Json[];
             }),
-            vbr: vbrOf(network).map((source) => ({
-                ...named(source, ["name", "from", "to", "route", "rate", "period", "phase"]),
-                duty: decimal(Number(valueOf(source, "duty"))),
-            })),
+            vbr: vbrOf(network).map((source) => named(source, ["name", "from", "to", "route", "rate", "period", "phase", "duty"])),
             peps: peps.map(([name, pep]) => [name, valueOf(pep, "buffer") as string]),
         };
     }
@@ -122,19 +117,9 @@ export class Topology {
         return this.core.network_problems(framing === "aal5");
     }
 
-    /** Throws ScenarioError for a flow whose class is not among those of a port; `policy` is that of the switches. */
-    checkClasses(policy: Part): void {
-        refused(() => this.core.check_classes(toJson(factsOf(policy))));
-    }
-
-    /** Throws ScenarioError if a flow cannot have its guaranteed rate. */
-    checkGuarantees(framing: Value): void {
-        refused(() => this.core.check_guarantees(framing === "aal5"));
-    }
-
-    /** Throws ScenarioError if the buffer of a proxy is too small for the TCP of a flow. */
-    checkBuffers(tcps: Part[]): void {
-        refused(() => this.core.check_buffers(BigUint64Array.from(tcps, (tcp) => SIZE.parse(String(valueOf(tcp, "mss"))))));
+    /** Throws ScenarioError for a proxy's buffer, a class or a guaranteed rate that does not fit the network. */
+    checkFlows(ports: string): void {
+        refused(() => this.core.check_flows(ports));
     }
 
     /**
@@ -147,19 +132,8 @@ export class Topology {
         return vbrOf(this.network).map((source, i) => ({ ...coreFields(source, without), ...sources[i] }));
     }
 
-    /**
-     * Returns both directions of each link with the buffers of their ports, and the windows of the flows with these
-     * numbers and full packets.
-     */
-    directedLinks(scenario: Part, largest: Packet, windows: { flow: number; packet: Packet }[]): Links {
-        const switches = valueOf(scenario, "switch") as Part;
-        const ports = toJson({
-            cells: valueOf(scenario, "framing") === "aal5",
-            buffer: valueOf(switches, "buffer") as string,
-            policy: factsOf(valueOf(switches, "policy") as Part),
-            largest: { ...largest },
-            windows: windows.map(({ flow, packet }) => [flow, packet.bytes, SIZE.parse(LARGEST_WINDOW)]),
-        });
+    /** Returns both directions of each link with the buffers of their ports, and automatic windows. */
+    directedLinks(ports: string): Links {
         return exact(refused(() => this.core.directed_links(ports))) as Links;
     }
 
@@ -237,12 +211,22 @@ function timesOf(part: Part, name: string): Json {
     return chosen === null ? null : model(chosen.part).fields.map((field) => chosen.values[field.name] as Json);
 }
 
-/** Returns the kind of a part, the rate of a shaper, the mean delay of jitter, and the number of classes. */
-function factsOf(part: Part): Json[] {
-    const kind = kindOf(part);
-    const get = (name: string, kinds: string[]): Json => (kinds.includes(kind) ? (valueOf(part, name) as Json) : null);
-    const classes = kind === "weighted-priority" ? (valueOf(part, "weights") as Value[]).length : get("classes", ["strict-priority"]);
-    return [kind, get("rate", ["tbf", "cake"]), get("delay", ["jitter"]), classes];
+/**
+ * Returns the ports of switches and the TCP of flows as the engine reads them; `datagrams` are the payloads [byte] of all
+ * flows if none uses TCP.
+ */
+export function portsOf(scenario: Part, tcps: Part[], datagrams: bigint[]): string {
+    const switches = valueOf(scenario, "switch") as Part;
+    const distinct = [...new Set(tcps)];
+    return toJson({
+        cells: valueOf(scenario, "framing") === "aal5",
+        buffer: valueOf(switches, "buffer") as string,
+        policy: coreFields(valueOf(switches, "policy") as Part),
+        tcps: distinct.map((tcp) => [valueOf(tcp, "mss") as string, hasTimestamps(tcp), valueOf(tcp, "receiver_window") as string]),
+        tcp_of: tcps.map((tcp) => distinct.indexOf(tcp)),
+        datagrams,
+        most_window: (field("Tcp", "receiver_window")?.type as { high: string }).high,
+    });
 }
 
 /** Calls the engine, and converts its exception. */

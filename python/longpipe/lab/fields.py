@@ -35,14 +35,27 @@ FACTS: Final = ("label", "is_model", "detection", "after_loss", "after_mark", "b
 
 def models() -> Json:
     """Returns all parts of a scenario by name: kind, ordered fields, and constraints between the fields."""
-    # The page rejects the fields of a network that it does not support before it reads their parts.
+    # The page rejects the fields of a network that it does not support before it reads their parts. Of these parts, and
+    # of other kinds that it does not support, it only knows the fields' names, for its messages.
     classes = _reached(beyond.OF_NETWORK)
     shown = _reached({*beyond.OF_NETWORK, *_WITHOUT_CONTROLS})
-    return {name: _model(model, shown=name in shown) for name, model in sorted(classes.items())}
+    fields = [field for model in classes.values() for field in model.model_fields.values()]
+    every = {part.__name__: part for field in fields for part in parts(field.annotation)} | classes
+    return {
+        name: _model(model, shown=name in shown)
+        if name in classes
+        else {"kind": kind_of(model), "names": names_of(model)}
+        for name, model in sorted(every.items())
+    }
+
+
+def names_of(model: type[BaseModel]) -> list[str]:
+    """Returns the names of a part's fields, as in files."""
+    return [field.serialization_alias or name for name, field in model.model_fields.items()]
 
 
 def _reached(without: Collection[str]) -> dict[str, type[BaseModel]]:
-    """Returns the parts of a scenario by name, other than those in the given fields."""
+    """Returns the parts of a scenario that the page supports by name, other than those in the given fields."""
     models: dict[str, type[BaseModel]] = {}
     waiting: list[type[BaseModel]] = [Scenario]
     while waiting:
@@ -55,13 +68,14 @@ def _reached(without: Collection[str]) -> dict[str, type[BaseModel]]:
 
 
 def _model(model: type[BaseModel], *, shown: bool) -> Json:
-    constraints = [constraint.described() for constraint in model.constraints] if issubclass(model, Model) else []
-    elsewhere = sorted(beyond.FIELDS.intersection(model.model_fields))
+    own = model.constraints if issubclass(model, Model) else ()
+    constraints = [(constraint.field, constraint.condition, constraint.message) for constraint in own]
+    has_others = not beyond.FIELDS.isdisjoint(model.model_fields)
     return {
         "kind": kind_of(model),
         "fields": _fields(model, shown=shown),
         **{name: fact for name in FACTS if (fact := getattr(model, name, None))},
-        **({"elsewhere": elsewhere} if elsewhere else {}),
+        **({"names": names_of(model)} if has_others else {}),
         **({"constraints": constraints} if constraints else {}),
     }
 
@@ -119,13 +133,8 @@ def _type(annotation: Any, metadata: Iterable[Any] = ()) -> Json:  # noqa: ANN40
     if get_origin(annotation) is Literal:
         return {"is": "one of", "values": arguments, **_becomes(metadata)}
     if get_origin(annotation) in (Union, UnionType):
-        elsewhere = [str(kind_of(part)) for part in arguments if not _in_lab(part)]
-        return {
-            "is": "kinds",
-            "kinds": {str(kind_of(part)): part.__name__ for part in arguments if _in_lab(part)},
-            **({"elsewhere": elsewhere} if elsewhere else {}),
-            "chosen": CHOSEN in metadata,
-        }
+        kinds = {str(kind_of(part)): part.__name__ for part in arguments}
+        return {"is": "kinds", "kinds": kinds, "chosen": CHOSEN in metadata}
     if issubclass(annotation, BaseModel):
         return {"is": "part", "part": annotation.__name__}
     return _scalar(annotation, metadata)

@@ -27,7 +27,7 @@ from pydantic_core.core_schema import CoreConfig, CoreSchema, NoInfoValidatorFun
 
 from longpipe._core import MAX_CELLS, BoundedQuantity, check_buffer
 from longpipe.errors import ScenarioError, shown
-from longpipe.scenario.constraints import Constraint, violations
+from longpipe.scenario.constraints import Constraint, violated, violations
 from longpipe.units import BUFFER, RATE, SIZE, SYMBOLS, TIME, UNLIMITED, Dimension
 
 
@@ -365,10 +365,9 @@ def satisfies_rules(cls: type[Model], value: Any, info: ValidationInfo) -> Any: 
     """Checks the constraints of a field while its model is validated; those on invalid fields are skipped."""
     values = {**info.data, str(info.field_name): value}
     part = cls.unchecked(**values)
-    for constraint in cls.constraints:
-        is_checked = constraint.field == info.field_name and constraint.operands <= values.keys()
-        if is_checked and (problem := constraint.problem(part)) is not None:
-            raise ValueError(problem[1])
+    for constraint, message in violated(part):
+        if constraint.field == info.field_name and constraint.operands <= values.keys():
+            raise ValueError(message)
     return value
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from longpipe.errors import MissingSetting, ScenarioError
 from longpipe.scenario import conditioning
 from longpipe.scenario.conditioning import BESIDE_ACCESS
+from longpipe.scenario.constraints import violated
 from longpipe.scenario.framings import FOR_CELLS, FOR_PACKETS
 from longpipe.scenario.identity_cache import by_identity
 from longpipe.scenario.network import Dumbbell, Graph
@@ -81,8 +82,8 @@ def _remedies(
             yield MissingSetting(f"{place}.unit", "cells" if framing == "aal5" else "packets", place)
     distinct = {id(tcp): (i, tcp) for i, tcp in enumerate(tcps)}
     for i, tcp in distinct.values():
-        for constraint in tcp.constraints:
-            if constraint.remedy is not None and constraint.is_violated(tcp):
+        for constraint, _ in violated(tcp):
+            if constraint.remedy is not None:
                 field, value = constraint.remedy
                 cause = tcp_field(topology, i, constraint.cause)
                 own = tcp_field(topology, i, field)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from pydantic import SerializerFunctionWrapHandler, field_serializer, model_validator
 
+from longpipe._core import least_window_scale
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import Model, accepted, models_by_kind
 from longpipe.scenario.congestion import Congestion
@@ -13,8 +14,7 @@ from longpipe.scenario.control_kinds import MODELS, OWN, RECOVERY_OF_MODELS
 from longpipe.scenario.profile_options import filled
 from longpipe.scenario.recovery import Recovery
 from longpipe.scenario.timers import Fine, Timer
-from longpipe.scenario.variant import Control, Variant
-from longpipe.units import SIZE
+from longpipe.scenario.variant import Variant
 
 # Loss recoveries whose options have a field in `Tcp`, which keeps them while another recovery is selected.
 OPTIONS: Final[dict[str, type[Model]]] = {
@@ -27,38 +27,42 @@ OPTIONS: Final[dict[str, type[Model]]] = {
 _L4S: Final = ("ecn", {"kind": "accurate", "ect": 1})
 
 
-def _constraints_of(kind: str, control: type[Control]) -> Iterator[Constraint]:
-    """Yields the constraints on other fields that follow from the facts of a congestion control."""
-    chosen = f"congestion.kind is '{kind}' and "
-    if control.needs_marks == "share":
-        yield Constraint(
-            "ecn",
-            chosen + "ecn.kind is not 'dctcp' and ecn.kind is not 'accurate'",
-            f"{{ecn.kind}}; needs dctcp or accurate for congestion = {kind!r}, which uses the share of marks",
-            remedy=("ecn", "dctcp"),
-        )
-    if control.measures_delay:
-        problem = (
-            f"{{timer.kind}} without timestamps; needs fine, with timestamps, for congestion = {kind!r}, which "
-            "measures one-way delays"
-        )
-        fine = chosen + "timer.kind is 'fine' and timer.timestamps is not true"
-        yield Constraint("timer", fine, problem, remedy=("timer.timestamps", True))
-        other = chosen + "timer.kind is not 'fine'"
-        yield Constraint("timer", other, problem, remedy=("timer", {"kind": "fine", "timestamps": True}))
-    if control.is_model:
-        yield Constraint(
-            "recovery",
-            chosen + f"recovery.kind is not '{RECOVERY_OF_MODELS}'",
-            f"{{recovery.kind}}; needs {RECOVERY_OF_MODELS!r} with congestion {kind!r}, which needs a report of each "
-            "loss",
-            remedy=("recovery", RECOVERY_OF_MODELS),
-        )
-    if control.needs_marks == "count":
-        l4s = f"needs {{kind = 'accurate', ect = 1}} for congestion = {kind!r}, which counts marks of L4S packets"
-        yield Constraint("ecn", chosen + "ecn.kind is not 'accurate'", "{ecn.kind}; " + l4s, remedy=_L4S)
-        no_l4s = chosen + "ecn.kind is 'accurate' and ecn.ect < 1"
-        yield Constraint("ecn", no_l4s, "accurate with ect = 0; " + l4s, remedy=_L4S)
+def _of_facts() -> Iterator[Constraint]:
+    """Yields the constraints on other fields that follow from the facts of congestion controls."""
+    controls = [
+        (f"congestion.kind is '{kind}' and ", kind, control)
+        for kind, control in sorted(models_by_kind(Congestion).items())
+    ]
+    for chosen, kind, control in controls:
+        if control.needs_marks == "share":
+            yield Constraint(
+                "ecn",
+                chosen + "ecn.kind is not 'dctcp' and ecn.kind is not 'accurate'",
+                f"{{ecn.kind}}; needs dctcp or accurate for congestion = {kind!r}, which uses the share of marks",
+                remedy=("ecn", "dctcp"),
+            )
+        if control.measures_delay:
+            problem = (
+                f"{{timer.kind}} without timestamps; needs fine, with timestamps, for congestion = {kind!r}, which "
+                "measures one-way delays"
+            )
+            fine = chosen + "timer.kind is 'fine' and timer.timestamps is not true"
+            yield Constraint("timer", fine, problem, remedy=("timer.timestamps", True))
+            other = chosen + "timer.kind is not 'fine'"
+            yield Constraint("timer", other, problem, remedy=("timer", {"kind": "fine", "timestamps": True}))
+    yield Constraint(
+        "recovery",
+        f"congestion.kind is among '{' '.join(sorted(MODELS))}' and recovery.kind is not '{RECOVERY_OF_MODELS}'",
+        f"{{recovery.kind}}; needs {RECOVERY_OF_MODELS!r} with congestion '{{congestion.kind}}', which needs a report "
+        "of each loss",
+        remedy=("recovery", RECOVERY_OF_MODELS),
+    )
+    for chosen, kind, control in controls:
+        if control.needs_marks == "count":
+            l4s = f"needs {{kind = 'accurate', ect = 1}} for congestion = {kind!r}, which counts marks of L4S packets"
+            yield Constraint("ecn", chosen + "ecn.kind is not 'accurate'", "{ecn.kind}; " + l4s, remedy=_L4S)
+            no_l4s = chosen + "ecn.kind is 'accurate' and ecn.ect < 1"
+            yield Constraint("ecn", no_l4s, "accurate with ect = 0; " + l4s, remedy=_L4S)
 
 
 class Connection(Model):
@@ -75,7 +79,7 @@ class Connection(Model):
     @property
     def least_window_scale(self) -> int:
         """Returns the smallest shift with which the receiver window fits into its 16-bit field."""
-        return min(max(0, SIZE.parse(self.receiver_window).bit_length() - 16), self.most_window_scale)
+        return least_window_scale(self.receiver_window, self.most_window_scale)
 
     @property
     def most_window_scale(self) -> int:
@@ -94,11 +98,7 @@ class Connection(Model):
             "window_scale < least_window_scale",
             "{window_scale}; needs {least_window_scale} to {most_window_scale} for a window of {receiver_window}",
         ),
-        *(
-            constraint
-            for kind, control in sorted(models_by_kind(Congestion).items())
-            for constraint in _constraints_of(kind, control)
-        ),
+        *_of_facts(),
         *(
             Constraint(
                 field,
@@ -111,15 +111,14 @@ class Connection(Model):
         *(
             Constraint(
                 field,
-                f"{value} is not '{off}' and congestion.kind is '{kind}'",
-                f"{{{value}}} with {kind}; needs a control that only sets a window, such as 'cubic'",
+                f"{value} is not '{off}' and congestion.kind is among '{' '.join(sorted((*MODELS, *OWN)))}'",
+                f"{{{value}}} with {{congestion.kind}}; needs a control that only sets a window, such as 'cubic'",
             )
             for field, value, off in (
                 ("careful_resume", "careful_resume.kind", "off"),
                 ("rapid_start", "rapid_start", "off"),
                 ("rate_limited", "rate_limited.kind", "control"),
             )
-            for kind in sorted((*MODELS, *OWN))
         ),
         Constraint(
             "careful_resume",

@@ -3,42 +3,49 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from longpipe.scenario.base import AUTO, Model, accepted
-from longpipe.scenario.buffers import Packet
+from longpipe.scenario.base import Model, accepted
 from longpipe.scenario.conditioning import core_conditioner
 from longpipe.scenario.core import core_fields
 from longpipe.scenario.own_class import Python
 from longpipe.scenario.schedulers import Fifo
 from longpipe.scenario.tcp import Tcp
-from longpipe.scenario.topology import Topology, facts_of
+from longpipe.scenario.topology import Topology
 from longpipe.units import SIZE
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
-LARGEST_WINDOW_BYTES: Final = SIZE.parse(accepted(Tcp, "receiver_window").high)
+LARGEST_WINDOW: Final = accepted(Tcp, "receiver_window").high
+LARGEST_WINDOW_BYTES: Final = SIZE.parse(LARGEST_WINDOW)
+
+
+def ports_of(scenario: "Scenario", tcps: Sequence[Tcp], datagrams: Sequence[int]) -> dict[str, Any]:
+    """Returns the switches' ports and the flows' TCP as crates/scenario reads them.
+
+    `datagrams` are the payloads [bytes] of all flows if none uses TCP.
+    """
+    distinct = {id(tcp): tcp for tcp in tcps}
+    numbers = {key: i for i, key in enumerate(distinct)}
+    return {
+        "cells": scenario.framing == "aal5",
+        "buffer": scenario.switch.buffer,
+        "policy": core_fields(scenario.switch.policy),
+        "tcps": [(tcp.mss, tcp.timestamps, tcp.receiver_window) for tcp in distinct.values()],
+        "tcp_of": [numbers[id(tcp)] for tcp in tcps],
+        "datagrams": datagrams,
+        "most_window": LARGEST_WINDOW,
+    }
 
 
 def directed_links(
-    scenario: "Scenario", topology: Topology, tcps: Sequence[Tcp], largest: Packet
+    scenario: "Scenario", topology: Topology, tcps: Sequence[Tcp], ports: dict[str, Any]
 ) -> tuple[list[dict[str, Any]], list[Tcp]]:
     """Returns both directions of each link, each with its port, and each flow's TCP with a window in bytes.
 
     Raises ScenarioError for the first buffer that does not fit its port. A policy of `longpipe.gym`, which may send
     more than the path holds, gets the largest window if its window is "auto".
     """
-    switch = scenario.switch
-    auto = [i for i, tcp in enumerate(tcps) if tcp.receiver_window == AUTO]
-    lengths = {key: Packet.of(tcp).bytes for key, tcp in {id(tcps[i]): tcps[i] for i in auto}.items()}
-    fields, links, windows = topology.directed_links(
-        {
-            "cells": scenario.framing == "aal5",
-            "buffer": switch.buffer,
-            "policy": facts_of(switch.policy),
-            "largest": {"payload": largest.payload, "cells": largest.cells, "bytes": largest.bytes},
-            "windows": [(i, lengths[id(tcps[i])], LARGEST_WINDOW_BYTES) for i in auto],
-        }
-    )
+    fields, links, windows = topology.directed_links(ports)
     made = _Made(scenario, topology)
     rows = [{"from": None, "to": None, **made.fields(field)} for field in fields]
     directed = list[dict[str, Any]]()
@@ -48,7 +55,7 @@ def directed_links(
         there["from"] = back["to"] = first
         there["to"] = back["from"] = last
         directed += (there, back)
-    return directed, _fitted(tcps, dict(zip(auto, windows, strict=True)))
+    return directed, _fitted(tcps, dict(windows))
 
 
 class _Made:

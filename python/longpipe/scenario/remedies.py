@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from longpipe.errors import MissingSetting, ScenarioError
+from longpipe.scenario.constraints import violated
 from longpipe.scenario.overrides import is_within
 from longpipe.scenario.profiles import PROFILES
 from longpipe.scenario.tcp import Tcp
@@ -47,11 +48,7 @@ def of_control(congestion: object, profile: str) -> dict[str, Any]:
     """Returns the other TCP fields that a congestion control needs with a profile; both as in a scenario."""
     kind = congestion["kind"] if isinstance(congestion, Mapping) else congestion
     tcp = Tcp.model_validate({"profile": profile}).model_copy(update={"congestion": Variant.unchecked(kind=kind)})
-    return dict(
-        constraint.remedy
-        for constraint in tcp.constraints
-        if constraint.remedy is not None and constraint.is_violated(tcp)
-    )
+    return dict(constraint.remedy for constraint, _ in violated(tcp) if constraint.remedy is not None)
 
 
 def described(remedies: Iterable[MissingSetting]) -> list[str]:

@@ -1,7 +1,6 @@
 """The resolved scenario, as the core requires it: every field present, every quantity an integer."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -9,7 +8,7 @@ import orjson
 from longpipe import _core
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import AUTO, Model
-from longpipe.scenario.buffers import Framing, Packet
+from longpipe.scenario.buffers import Framing
 from longpipe.scenario.checks import (
     accesses,
     check,
@@ -21,8 +20,8 @@ from longpipe.scenario.checks import (
 from longpipe.scenario.congestion import Aimd, Vegas
 from longpipe.scenario.constellations import Crossings, crossings
 from longpipe.scenario.core import core_fields
-from longpipe.scenario.datagrams import longest_bytes
-from longpipe.scenario.directed import directed_links
+from longpipe.scenario.datagrams import HEADERS, longest_bytes
+from longpipe.scenario.directed import directed_links, ports_of
 from longpipe.scenario.ecn import EcnAccurate, EcnDctcp
 from longpipe.scenario.flow_arrivals import core_flow_arrivals
 from longpipe.scenario.identity_cache import by_identity
@@ -44,7 +43,7 @@ from longpipe.scenario.topology import Topology, links_of, vbr_of
 from longpipe.scenario.traffic import Arrivals, FlowArrivals, Traffic
 from longpipe.scenario.variations import Coded, File, Moving
 from longpipe.scenario.warm_up import resolved_warm_up
-from longpipe.units import SIZE, TIME
+from longpipe.units import TIME
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
@@ -65,20 +64,19 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
     topology = Topology.of(network, scenario.traffic, written)
     tcps = _merged(scenario, topology.flows)
     traffics = _traffics(scenario.traffic, (flow.traffic for flow in topology.flows))
-    largest = _largest([flow.traffic or scenario.traffic for flow in topology.flows], tcps, traffics)
+    datagrams = _datagrams([flow.traffic or scenario.traffic for flow in topology.flows], traffics)
+    ports = ports_of(scenario, tcps, datagrams)
     links = None
     if any(tcp.receiver_window == AUTO for tcp in tcps):
         # The window is computed from the links, which have to be valid.
         check_network(scenario.framing, network, scenario.switch, topology, tcps)
-        links, tcps = directed_links(scenario, topology, tcps, largest)
+        links, tcps = directed_links(scenario, topology, tcps, ports)
     check(scenario.framing, network, scenario.switch, topology, tcps)
-    topology.check_buffers(SIZE.parse(tcp.mss) for tcp in tcps)
-    topology.check_classes(scenario.switch.policy)
-    topology.check_guarantees(scenario.framing)
+    topology.check_flows(ports)
     _check_vbr(network, topology, moving)
     check_repetition(scenario, topology, tcps)
     if links is None:
-        links, _ = directed_links(scenario, topology, tcps, largest)
+        links, _ = directed_links(scenario, topology, tcps, ports)
     for link, one in moving.items():
         links[link] |= _moving(one, links[link], scenario.framing)
     _add_access(scenario, topology, links)
@@ -95,13 +93,15 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
         # Every external packet needs an event.
         resolved["engine"] = "reference"
     if over.paths:
-        resolved = spread(resolved, over, _by_kind(scenario, topology, tcps, largest, over))
+        resolved = spread(resolved, over, _by_kind(scenario, topology, tcps, ports, over))
     check_flow_arrivals(network, resolved)
     check_stack_paths(fields_of_flows(network, "traffic"), resolved["flows"])
     return resolved
 
 
-def _by_kind(scenario: "Scenario", topology: Topology, tcps: Sequence[Tcp], largest: Packet, over: Crossings) -> ByKind:
+def _by_kind(
+    scenario: "Scenario", topology: Topology, tcps: Sequence[Tcp], ports: dict[str, Any], over: Crossings
+) -> ByKind:
     """Returns the directed links with the settings of each kind of links of graphs over satellites.
 
     Raises ScenarioError for settings that links cannot have.
@@ -113,7 +113,7 @@ def _by_kind(scenario: "Scenario", topology: Topology, tcps: Sequence[Tcp], larg
         try:
             own = Topology(scenario.network, scenario.traffic, links) if settings else topology
             check_network(scenario.framing, scenario.network, scenario.switch, own, tcps)
-            rows, _ = directed_links(scenario, own, tcps, largest)
+            rows, _ = directed_links(scenario, own, tcps, ports)
         except ScenarioError as error:
             raise ScenarioError(f"{where}: {error}") from None
         for i, of_link in settings.items():
@@ -234,15 +234,14 @@ def _moving(series: Series, link: dict[str, Any], framing: Framing) -> dict[str,
     return {**fields, "loss": series.loss}
 
 
-def _largest(traffics: Sequence[Traffic], tcps: Sequence[Tcp], known: Mapping[int, dict[str, Any]]) -> Packet:
-    """Returns the longest full segment of all flows, or the longest datagram if no flow uses TCP.
+def _datagrams(traffics: Sequence[Traffic], known: Mapping[int, dict[str, Any]]) -> list[int]:
+    """Returns the longest payload [bytes] of each flow's datagrams; empty if a flow uses TCP.
 
     `known` contains the fields of each traffic in the core, by its identity.
     """
-    if traffics and all(traffic.transport == "datagrams" for traffic in traffics):
-        return Packet.of_datagram(max(longest_bytes(known[key]) for key in set(map(id, traffics))))
-    distinct = {id(tcp): tcp for tcp in tcps}
-    return max(map(Packet.of, distinct.values()), key=attrgetter("bytes"))
+    if any(traffic.transport != "datagrams" for traffic in traffics):
+        return []
+    return [longest_bytes(known[key]) - HEADERS for key in set(map(id, traffics))]
 
 
 def _merged(scenario: "Scenario", flows: Sequence[Flow | Group]) -> list[Tcp]:
@@ -306,8 +305,7 @@ def _flows(
 def _marks(tcp: Tcp, traffic: Traffic) -> dict[str, Any]:
     """Returns the fields that mark a flow's packets as scalable, or as sent by a real stack; empty for other flows."""
     found = {}
-    # ECT(1) selects the low-latency queue of DualPI2: a property of the flow's packets, not a rule of TCP.
-    if isinstance(tcp.ecn, EcnDctcp | EcnAccurate) and tcp.ecn.ect == 1:
+    if _has_ect1(tcp):
         found["scalable"] = True
     if traffic.transport in STACKS:
         found["foreign"] = True
@@ -345,11 +343,14 @@ def _tcp(tcp: Tcp) -> dict[str, Any]:
 def _tcp_fields(tcp: Tcp) -> dict[str, Any]:
     scale = tcp.window_scale if isinstance(tcp.window_scale, int) else tcp.least_window_scale
     fields = {**core_fields(tcp, without=("profile",)), **_flat_options(tcp.congestion), "window_scale": scale}
-    if isinstance(tcp.ecn, EcnDctcp):
-        fields["ecn"] = {"kind": tcp.ecn.kind}
-    elif isinstance(tcp.ecn, EcnAccurate):
-        fields["ecn"] = {"kind": tcp.ecn.kind, "abe": tcp.ecn.abe} | ({"option": True} if tcp.ecn.option else {})
+    if _has_ect1(tcp):
+        # ECT(1) selects the low-latency queue of DualPI2: a property of the flow's packets, not a rule of TCP.
+        del fields["ecn"]["ect"]
     return fields
+
+
+def _has_ect1(tcp: Tcp) -> bool:
+    return isinstance(tcp.ecn, EcnDctcp | EcnAccurate) and tcp.ecn.ect == 1
 
 
 def _flat_options(control: Model) -> dict[str, Any]:

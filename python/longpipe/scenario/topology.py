@@ -1,8 +1,7 @@
 """The network of a scenario as crates/scenario resolves it: nodes, links, routes, ports, and the starts of flows."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from decimal import Decimal
 from functools import cached_property
 from operator import itemgetter
 from typing import Any, Final
@@ -12,6 +11,7 @@ import orjson
 from longpipe import _core
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import Model
+from longpipe.scenario.core import core_fields
 from longpipe.scenario.identity_cache import by_identity
 from longpipe.scenario.loss import NoLoss
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Group, Link
@@ -76,14 +76,12 @@ _rare_of: Final = itemgetter(*_RARE)
 _PARTS: Final = ("policy", "return_policy", "host_policy", "loss", "return_loss")
 _LISTS: Final = ("conditioners", "return_conditioners")
 _TEXTS: Final = ("rate", "return_rate", "delay", "return_delay", "buffer", "return_buffer", "host_buffer")
-# Kinds of policies and conditioners that send at a rate of their own.
-_SHAPERS: Final = ("tbf", "cake")
 _settings_of: Final = itemgetter(*_TEXTS, *_PARTS, *_LISTS)
 
 
 # Distinct fields of directed links; nodes of each link, with the number of its fields, which the fields of the opposite
-# direction follow; windows [bytes].
-Ports = tuple[list[dict[str, Any]], list[tuple[int, int, int]], list[int]]
+# direction follow; flows with automatic windows [bytes].
+Ports = tuple[list[dict[str, Any]], list[tuple[int, int, int]], list[tuple[int, int]]]
 
 
 class Topology:
@@ -149,18 +147,9 @@ class Topology:
             "nodes": [(node.name, node.kind, node.send_jitter) for node in nodes],
             "links": links if nodes else [],
             "settings": settings,
-            "parts": [facts_of(part) for part in self.parts],
+            "parts": [core_fields(part) for part in self.parts],
             "flows": [_row_of(flow, traffic, is_split=bool(peps)) for flow in first_flows(network)],
-            "vbr": [
-                {
-                    "name": source.name,
-                    "from": source.from_,
-                    "to": source.to,
-                    **{name: getattr(source, name) for name in ("route", "rate", "period", "phase")},
-                    "duty": f"{Decimal(str(source.duty)):f}",
-                }
-                for source in vbr_of(network)
-            ],
+            "vbr": [source.model_dump(by_alias=True) for source in vbr_of(network)],
             "peps": [(name, pep.buffer) for name, pep in peps.items()],
         }
 
@@ -181,21 +170,10 @@ class Topology:
         """Returns the problems of routes with too much propagation delay, and of queues at hosts."""
         return self._core.network_problems(framing == "aal5")
 
-    def check_classes(self, policy: Model) -> None:
-        """Raises ScenarioError for a flow whose class does not exist at a port; `policy` is that of the switches."""
+    def check_flows(self, ports: dict[str, Any]) -> None:
+        """Raises ScenarioError for a proxy's buffer, a class or a guaranteed rate that does not fit the network."""
         with _problems():
-            self._core.check_classes(_json(facts_of(policy)))
-
-    def check_guarantees(self, framing: str) -> None:
-        """Raises ScenarioError if a flow cannot have its guaranteed rate, or the guarantees exceed a link's rate."""
-        with _problems():
-            self._core.check_guarantees(framing == "aal5")
-
-    def check_buffers(self, mss_bytes: Iterable[int]) -> None:
-        """Raises ScenarioError if the buffer of a proxy is too small; `mss_bytes` are those of all flows."""
-        if self._of:
-            with _problems():
-                self._core.check_buffers(list(mss_bytes))
+            self._core.check_flows(_json(ports))
 
     def vbr(self, scheduler: str) -> list[dict[str, Any]]:
         """Returns routes, rates and times of VBR sources for the core.
@@ -309,17 +287,3 @@ def _problems() -> Iterator[None]:
 
 def _json(value: object) -> str:
     return orjson.dumps(value).decode()
-
-
-def facts_of(part: Model) -> tuple[object, ...]:
-    """Returns the kind of a part, the rate of a shaper, the mean delay of jitter, and the number of classes."""
-    fields = part.__dict__
-    kind = fields["kind"]
-    classes = (
-        len(fields["weights"])
-        if kind == "weighted-priority"
-        else fields["classes"]
-        if kind == "strict-priority"
-        else None
-    )
-    return kind, fields["rate"] if kind in _SHAPERS else None, fields["delay"] if kind == "jitter" else None, classes
