@@ -28,6 +28,7 @@ class OnDemand(MutableMapping[str, Any]):
 
     def __init__(self, names: tuple[str, ...], built: dict[str, Any]) -> None:
         self._modules = {name: f"longpipe.cli.{name}" for name in names}
+        self._own = tuple(built)
         self._built = built
 
     def module(self, name: str) -> str | None:
@@ -46,7 +47,7 @@ class OnDemand(MutableMapping[str, Any]):
         raise TypeError(f"{name}: commands cannot be removed")
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*self._modules, *extensions(COMMANDS), *self._built)))
+        return iter(dict.fromkeys((*self._modules, *self._own, *extensions(COMMANDS), *self._built)))
 
     def __len__(self) -> int:
         return len(list(iter(self)))
