@@ -21,7 +21,7 @@ def completed(words: str, **environment: str) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("longpipe run a.toml --set tcp.congestion=s", ["tcp.congestion=scalable"]),
+        ("longpipe run a.toml --set tcp.congestion=s", ["tcp.congestion=scalable", "tcp.congestion=scream"]),
         # An empty choice is added, because a shell appends a space after the equals sign if there is only one choice.
         ("longpipe run a.toml --set tcp.est", [f"tcp.estimate_ssthresh={one}" for one in ("", "true", "false")]),
         ("longpipe run a.toml --set tcp.duplicate", ["tcp.duplicate_ack_threshold=", "tcp.duplicate_ack_threshold=3"]),
