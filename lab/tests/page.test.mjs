@@ -2,12 +2,21 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, test } from "node:test";
+import { deflateSync } from "node:zlib";
 import { close, open, rerun, settled } from "./page.mjs";
 
 after(close);
 const expected = JSON.parse(readFileSync(new URL("../build/expected.json", import.meta.url)));
 const text = (page, id) => page.textContent(`#${id}`);
 const problems = (page) => page.$$eval("#problems p", (all) => all.map((one) => one.textContent));
+
+/** Returns the fragment that opens one flow with SACK over 10 Mbit/s and 100 ms. */
+const sack = ({ duration = "60 s", buffer = "1 BDP" } = {}) => {
+    const network = 'network = { kind = "dumbbell", sources = 1, access_rate = "100 Mbit/s", trunk_rate = "10 Mbit/s", trunk_delay = "50 ms" }';
+    const tcp = 'tcp = { recovery = "sack", mss = "1460 B", receiver_window = "1 MB" }';
+    const toml = `framing = "ip"\nduration = "${duration}"\nswitch = { buffer = "${buffer}" }\n${network}\n${tcp}\n`;
+    return `#s=${deflateSync(toml).toString("base64url")}`;
+};
 
 async function done({ page, errors }) {
     assert.deepEqual(errors, []);
@@ -17,13 +26,13 @@ async function done({ page, errors }) {
 test("it opens from a file, sends no requests, and shows five pictures", async () => {
     const opened = await open();
     assert.equal(await opened.page.locator(".uplot").count(), 5);
-    assert.match(await opened.page.getAttribute("#window", "aria-label"), /: flow1, Reno, ssthresh$/);
+    assert.match(await opened.page.getAttribute("#window", "aria-label"), /: flow1, CUBIC, ssthresh$/);
     assert.match(await text(opened.page, "status"), /1 flow, .* s simulated in .* million packets per second/);
     await done(opened);
 });
 
 test("lines are complete, also if they were drawn during the run", async () => {
-    const opened = await open({ hash: "#step=3" });
+    const opened = await open({ hash: sack({ buffer: "0.1 BDP" }) });
     const { page } = opened;
     await rerun(page, () => set(page, "tcp.recovery", "reno"));
     for (const id of ["window", "queue", "rtt", "throughput", "sequence"]) {
@@ -279,7 +288,7 @@ switch.buffer = "1 BDP"\ntcp = { mss = "1460 B", receiver_window = "auto", recov
 });
 
 test("RTTs lie between the delay of the links and this delay plus a full buffer", async () => {
-    const opened = await open({ hash: "#step=2" });
+    const opened = await open({ hash: sack() });
     const { page } = opened;
     const words = await page.getAttribute("#rtt", "aria-label");
     // The propagation RTT is 100 ms, and a buffer of one BDP adds 100 ms.
@@ -304,7 +313,7 @@ async function explained(page) {
 }
 
 test("each timeout, loss and mark that the sender counted has an explanation of the window reduction", async () => {
-    const opened = await open({ hash: "#step=4" });
+    const opened = await open({ hash: sack() });
     const { page } = opened;
     const path = `network = { kind = "dumbbell", sources = 1, access_rate = "100 Mbit/s", trunk_rate = "10 Mbit/s", trunk_delay = "50 ms" }`;
     const tcps = [
@@ -375,7 +384,7 @@ test("a run that sends fewer segments than its links could is recorded", async (
 });
 
 test("a pinned run is shown together with the next run", async () => {
-    const opened = await open({ hash: "#step=5" });
+    const opened = await open({ hash: "#step=7" });
     const { page } = opened;
     await page.click("#pin");
     await rerun(page, () => page.click("#lesson-next"));
@@ -386,7 +395,7 @@ test("a pinned run is shown together with the next run", async () => {
 });
 
 test("the RTTs of a pinned run are those of the flow whose segments it showed, also after a zoom", async () => {
-    const opened = await open({ hash: "#step=5" });
+    const opened = await open({ hash: "#step=7" });
     const { page } = opened;
     await rerun(page, () => page.selectOption("#flow", "1"));
     await page.click("#pin");
@@ -424,7 +433,7 @@ test("saved files: TOML that repeats the run, CSV, PNG and SVG", async () => {
 });
 
 test("saved pictures state the settings of the pinned run that differ, or its title", async () => {
-    const opened = await open({ hash: "#step=2" });
+    const opened = await open({ hash: sack() });
     const { page } = opened;
     const pinnedIn = async (which) => {
         await page.selectOption("#which", which);
@@ -484,7 +493,7 @@ test("identical runs have a point instead of an interval, and a warning", async 
 
 test("the picture of a queue reaches its peak during a run", async () => {
     // The buffer is unlimited, so the packet that makes the longest queue is not lost.
-    const opened = await open({ hash: "#step=1" });
+    const opened = await open({ hash: sack({ duration: "2 s", buffer: "unlimited" }) });
     const { page } = opened;
     // Collects what the picture shows during a run, which takes much longer than the test.
     await page.evaluate(() => {
@@ -530,7 +539,7 @@ test("the page begins with the lesson, next to the pictures, or above them on a 
         const opened = await open({ width });
         const box = (selector) => opened.page.locator(selector).boundingBox();
         const [guide, picture] = [await box("#guide"), await box("#window")];
-        assert.match(await text(opened.page, "lesson-box"), /^1\. Slow start/);
+        assert.match(await text(opened.page, "lesson-box"), /^1\. Bufferbloat/);
         assert.ok(picture.y + picture.height < 900, `${width}: the first picture ends at ${picture.y + picture.height}`);
         assert.equal(guide.y + guide.height <= picture.y, below);
         await opened.page.evaluate(() => document.getElementById("queue").scrollIntoView());
@@ -539,28 +548,49 @@ test("the page begins with the lesson, next to the pictures, or above them on a 
     }
 });
 
-test("the lesson's six steps run, and their texts state the numbers of the runs", async () => {
+test("the steps of the lessons run, and their texts state the numbers of the runs", async () => {
     const opened = await open({ hash: "#step=1" });
-    const of = async (metric) => text(opened.page, `metric-${metric}`);
-    const efficiency = async () => Number(await of("efficiency")).toFixed(2).slice(1);
+    const { page } = opened;
+    const of = async (metric) => text(page, `metric-${metric}`);
+    const efficiency = async () => Number(await of("efficiency")).toFixed(2);
+    const queue = async () => `${Number(await of("mean_queue")).toFixed(0)} `;
+    const rate = async () => `${parseFloat(await of("throughput")).toFixed(0)} Mbit/s`;
     const busy = async () => `${parseFloat(await of("utilization")).toFixed(0)} %`;
-    const stated = { 2: [efficiency], 3: [efficiency], 4: [efficiency], 5: [efficiency, busy, () => of("loss")], 6: [efficiency, () => of("loss")] };
-    // The sixth step compares its numbers with those of the fifth.
-    let before = [];
-    for (let step = 2; step <= 6; step++) {
-        await rerun(opened.page, () => opened.page.click("#lesson-next"));
-        const lesson = await text(opened.page, "lesson-box");
-        assert.match(lesson, new RegExp(`^${step}\\. `));
-        const numbers = await Promise.all(stated[step].map((number) => number()));
-        for (const number of step === 5 ? numbers.slice(0, 2) : [...numbers, ...before]) assert.ok(lesson.includes(number), `${number} in: ${lesson}`);
-        before = step === 5 ? [numbers[0], numbers[2]] : [];
-        if (step === 4) {
-            await rerun(opened.page, () => opened.page.selectOption('[id="knob-tcp.recovery"]', "sack"));
-            assert.ok(lesson.includes(await efficiency()), lesson);
-            await rerun(opened.page, () => opened.page.goBack());
-        }
+    const loss = async () => of("loss");
+    // Numbers of each step, and of the step with one change.
+    const steps = [
+        [[efficiency], ["switch.policy", "fq-codel", [efficiency]]],
+        [[efficiency], ["switch.buffer", "0.1 BDP", [efficiency]]],
+        [[efficiency, queue], ["tcp.congestion", "cubic", [queue]]],
+        [[]],
+        [[efficiency]],
+        [[rate]],
+        [[efficiency, busy]],
+        [[efficiency, loss], ["switch.policy", "tail-drop", [efficiency, loss]]],
+    ];
+    for (const [index, [numbers, change]] of steps.entries()) {
+        if (index > 0) await rerun(page, () => page.click("#lesson-next"));
+        const lesson = await text(page, "lesson-box");
+        assert.match(lesson, new RegExp(`^${index + 1}\\. `));
+        for (const number of numbers) assert.ok(lesson.includes(await number()), `${await number()} in: ${lesson}`);
+        if (change === undefined) continue;
+        const [path, value, changed] = change;
+        await rerun(page, () => (path === "switch.buffer" ? set(page, path, value) : page.selectOption(`[id="knob-${path}"]`, value)));
+        for (const number of changed) assert.ok(lesson.includes(await number()), `${await number()} in: ${lesson}`);
+        await rerun(page, () => page.goBack());
     }
-    await settled(opened.page);
+    assert.equal(await page.isDisabled("#lesson-next"), false);
+    await settled(page);
+    await done(opened);
+});
+
+test("on a phone, a step of the lesson is collapsed until it is opened", async () => {
+    const opened = await open({ hash: "#step=2", width: 390 });
+    const height = () => opened.page.locator("#guide").boundingBox().then((box) => box.height);
+    const collapsed = await height();
+    assert.ok(collapsed < 130, `${collapsed} pixels`);
+    await opened.page.click("#lesson-box summary");
+    assert.ok((await height()) > collapsed);
     await done(opened);
 });
 
@@ -651,15 +681,15 @@ test("settings survive a reload; undo and Back return to the previous ones, also
     const { page } = opened;
     const first = await text(page, "hash");
     assert.equal(await page.isDisabled("#undo"), true);
-    await rerun(page, () => set(page, "tcp.initial_window", "10 segments"));
+    await rerun(page, () => set(page, "tcp.initial_window", "20 segments"));
     const second = await text(page, "hash");
     await rerun(page, () => set(page, "seed", "7"));
     await page.waitForFunction(() => location.hash.includes("seed=7"));
     await page.reload();
     await settled(page);
-    assert.equal(await page.inputValue('[data-path="tcp.initial_window"]'), "10 segments");
+    assert.equal(await page.inputValue('[data-path="tcp.initial_window"]'), "20 segments");
     assert.equal(await page.inputValue("#seed"), "7");
-    assert.match(await text(page, "lesson-box"), /^1\. Slow start/);
+    assert.match(await text(page, "lesson-box"), /^1\. Bufferbloat/);
     await rerun(page, () => page.click("#undo"));
     assert.deepEqual([await text(page, "hash"), await page.inputValue("#seed")], [second, "1"]);
     await rerun(page, () => page.goBack());
@@ -674,7 +704,7 @@ test("settings survive a reload; undo and Back return to the previous ones, also
 });
 
 test("Ctrl+Z undoes applied settings, also in the field just changed, and text that was not applied yet", async () => {
-    const opened = await open({ hash: "#step=2" });
+    const opened = await open({ hash: sack() });
     const { page } = opened;
     const rate = page.locator('[data-path="network.trunk_rate"]');
     const now = async () => [await rate.inputValue(), await text(page, "hash")];

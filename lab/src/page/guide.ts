@@ -73,7 +73,8 @@ export class Guide {
             const exercise = EXERCISES[place.exercise - 1];
             if (exercise !== undefined) this.showExercise(exercise, place.exercise, place.homework === true);
         }
-        box.open = true;
+        // On a phone, a step would cover half of the pictures; an exercise is opened, because it has controls.
+        box.open = place.exercise !== undefined || !matchMedia("(max-width: 900px)").matches;
         this.changed();
     }
 
