@@ -51,6 +51,8 @@ struct Side {
     application: Application,
     /// Datagrams that quiche has paced, with their release times [ps].
     paced: VecDeque<(u64, Vec<u8>)>,
+    /// Time before which quiche's BBR wants to send no packet.
+    release: Option<Instant>,
     buffer: Vec<u8>,
     handshake_ps: Option<u64>,
     closed: Option<(u64, String)>,
@@ -132,6 +134,7 @@ impl Side {
             connection: None,
             application,
             paced: VecDeque::new(),
+            release: None,
             buffer: vec![0; 65_536],
             handshake_ps: None,
             closed: None,
@@ -184,7 +187,16 @@ impl Side {
             self.application.act(open, now, self.connects);
         }
         let mut taken = Vec::new();
-        while let Ok((bytes, info)) = open.send(&mut self.buffer) {
+        let instant = self.zero + Duration::from_nanos(now / PS_PER_NS);
+        loop {
+            // BBR takes the time of this call as that at which a packet leaves, so packets must not be taken earlier.
+            self.release = open.get_next_release_time().and_then(|next| next.time(instant));
+            if self.release.is_some() {
+                break;
+            }
+            let Ok((bytes, info)) = open.send(&mut self.buffer) else {
+                break;
+            };
             taken.push((info.at, self.buffer[..bytes].to_vec()));
         }
         for (release, payload) in taken {
@@ -218,8 +230,10 @@ impl End for Side {
         let Some(open) = &self.connection else {
             return if self.connects { self.start_ps } else { NEVER };
         };
-        let timeout = open.timeout_instant().map_or(NEVER, |at| self.picoseconds(at));
-        self.paced.front().map_or(timeout, |(release, _)| timeout.min(*release))
+        let times = [open.timeout_instant(), self.release];
+        let first = times.into_iter().flatten().map(|at| self.picoseconds(at)).min();
+        let paced = self.paced.front().map(|(release, _)| *release);
+        first.into_iter().chain(paced).min().unwrap_or(NEVER)
     }
 
     fn wake(&mut self, now: u64, outbox: &mut dyn Outbox) -> Result<(), String> {
