@@ -212,20 +212,7 @@ fn show_next_timeout(sender: &mut Sender) {
     sender.timers.set(Timer::Retransmission, next);
 }
 
-/// Shortcut: returns whether the data in flight fill the window, so that nothing can be sent: only a probe and the last
-/// segment may exceed the window, and only F-RTO changes its state if nothing can be sent.
-#[inline(always)]
-pub(super) fn is_window_full(sender: &Sender) -> bool {
-    let (Recovery::Rack(rack), Some(cc_state)) = (&sender.recovery, &sender.cc_state) else {
-        return false;
-    };
-    let in_flight = cc_state.in_flight(&sender.flight);
-    let exceptional = rack.probes() | sender.sends_fin | rack.sends_new_first() | !sender.shortcuts;
-    !exceptional && in_flight as i64 as f64 >= sender.flight.cwnd()
-}
-
 /// Returns the next segment to send.
-#[inline(never)]
 pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
     if sender.may_be_idle() {
         sender.check_idle(now);
@@ -237,6 +224,11 @@ pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
     };
     let (probes, may_send_new_first) = (rack.take_probe(), rack.sends_new_first());
     let in_flight = rtx_queue.in_flight(max);
+    // Shortcut: only a probe and the last segment may exceed the window, and only F-RTO changes its state if nothing can
+    // be sent.
+    if sender.shortcuts && in_flight as i64 as f64 >= cwnd && !(probes | sends_fin | may_send_new_first) {
+        return None;
+    }
     let lost = if may_send_new_first && sends_new_first(sender, in_flight) {
         None
     } else {

@@ -108,7 +108,7 @@ impl Sender {
             return self.poll_after_idle_check(now);
         }
         if self.uses_rack() {
-            if self.waits_for_pacer(now) || records::is_window_full(self) {
+            if self.waits_for_pacer(now) {
                 return None;
             }
             if self.is_in_order() {
