@@ -5,7 +5,7 @@ import { accepts, repr, shown, str } from "./errors";
 import { DESCRIPTION, type Field, type Model, type Type, kindOfField, model, namesOf } from "./model";
 import { missing, moduleOf } from "./modules";
 import { type Part, type Value, kindOf, valueOf } from "./part";
-import { byRules, formerOptions } from "./profiles";
+import { byRules, formerOptions, isTable } from "./profiles";
 import { ValueProblem, checkedBuffer, checkedQuantity, dimension } from "./units";
 
 /** Problem with fields and kinds that only the command line supports. */
@@ -252,10 +252,6 @@ function values(type: Type & { is: "values" }, given: unknown, path: string, say
         if (!plain) say(`${path}.${name}`, `${shown(value)}; needs a number, a boolean or text`);
         return [name, plain ? (value as Value) : null];
     });
-}
-
-function isTable(given: unknown): given is Table {
-    return typeof given === "object" && given !== null && !Array.isArray(given) && !(given instanceof Date);
 }
 
 function tableOf(given: unknown, part: string): Table {

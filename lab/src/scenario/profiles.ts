@@ -23,12 +23,12 @@ export function byRules(profile: string, kind: string, said: Options): Options |
  */
 export function formerOptions(tcp: Options): Options | undefined {
     const congestion = tcp["congestion"] ?? field("Tcp", "congestion")?.default;
-    const { kind, ...said } = (typeof congestion === "object" ? congestion : { kind: congestion }) as Options;
+    const { kind, ...said }: Options = isTable(congestion) ? congestion : { kind: congestion };
     let options: Options = {};
     for (const [former, of] of Object.entries(DESCRIPTION.former)) {
         const value = tcp[former];
         if (of !== kind || value === undefined) continue;
-        options = { ...options, ...(typeof value === "object" ? (value as Options) : { [former]: value }) };
+        options = { ...options, ...(isTable(value) ? value : { [former]: value }) };
     }
     const controls = field("Tcp", "congestion")?.type;
     const name = controls?.is === "kinds" ? controls.kinds[str(kind)] : undefined;
@@ -37,6 +37,11 @@ export function formerOptions(tcp: Options): Options | undefined {
         options = Object.fromEntries(Object.entries(options).filter(([option, value]) => !equal(value, defaults.get(option))));
     }
     return Object.keys(options).length === 0 ? undefined : { kind, ...options, ...said };
+}
+
+/** Returns whether a value is a table; TOML also has lists and dates. */
+export function isTable(value: unknown): value is Options {
+    return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
 }
 
 /** Compares a value with a default. Integers from TOML are bigints, integers of the description are numbers. */
