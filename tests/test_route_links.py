@@ -24,7 +24,7 @@ from test_constellations import MANILA_DALIAN, over, routes, satellites
 
 PS: Final = 10**12
 CBR: Final = {"kind": "cbr", "rate": "4 Mbit/s", "payload": "1222 B"}
-DROP: Final = {"outages": {"arriving": "drop"}}
+DROP: Final[dict[str, Any]] = {"outages": {"arriving": "drop"}}
 
 
 def graph(duration: str = "10 s", traffic: dict[str, Any] = CBR, **path: object) -> Scenario:
@@ -32,7 +32,7 @@ def graph(duration: str = "10 s", traffic: dict[str, Any] = CBR, **path: object)
 
 
 def ports(result: Result) -> dict[str, dict[str, Any]]:
-    return {row["port"]: row for row in result.ports.to_dict("records")}
+    return {row["port"]: {str(name): value for name, value in row.items()} for row in result.ports.to_dict("records")}
 
 
 def test_each_kind_of_links_has_its_own_rate_and_buffer() -> None:
@@ -295,7 +295,7 @@ def test_elements_with_a_grid_form_the_graph_of_the_shell(tmp_path: Path) -> Non
     ]
     delays = [[link["delay_ps"] for link in one.resolve()["links"]] for one in (of_file, of_shell)]
     # The angles of a TLE have four decimals [degree], which is 13 m in orbit.
-    assert np.allclose(*delays, atol=1e5)
+    assert np.allclose(delays[0], delays[1], atol=1e5)
 
 
 def test_links_of_a_file_name_satellites_or_their_numbers(tmp_path: Path) -> None:
