@@ -200,7 +200,7 @@ lab: $(PAGE)
 	@:
 
 $(PAGE): lab/build/engine/engine.js lab/build/description.json lab/node_modules/.installed $(LAB)
-	cd lab && npm run --silent types && npm run --silent build
+	cd lab && npm run --silent types && PYTHON=$(abspath $(BIN)/python) npm run --silent build
 
 lab/node_modules/.installed: lab/package-lock.json
 	@node --eval 'process.exit(Number.parseInt(process.versions.node) < 18 ? 1 : 0)' || { \

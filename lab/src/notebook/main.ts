@@ -3,13 +3,12 @@
  */
 import { Run, initSync, keep_panics, last_panic } from "../../build/engine/engine";
 import { metricsOf } from "../page/metrics";
+import { compiledEngine } from "../page/packed_engine";
 import type { Columns, Counted } from "../page/protocol";
 import { toJson } from "../scenario/core";
 import { ScenarioError } from "../scenario/errors";
 import { type Resolved, resolve } from "../scenario/resolve";
 import { fromToml } from "../scenario/toml";
-
-declare const ENGINE: string;
 
 /** Results of a run; empty if the scenario is invalid. */
 interface Found {
@@ -22,9 +21,7 @@ interface Found {
 
 /** Decompresses and compiles the engine; must be awaited once. */
 export async function load(): Promise<void> {
-    const packed = Uint8Array.from(atob(ENGINE), (letter) => letter.charCodeAt(0));
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-    initSync({ module: await WebAssembly.compile(await new Response(stream).arrayBuffer()) });
+    initSync({ module: await compiledEngine() });
     keep_panics();
 }
 

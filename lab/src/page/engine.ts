@@ -2,9 +2,9 @@
 import { initSync, keep_panics } from "../../build/engine/engine";
 import { modulesOf } from "../scenario/modules";
 import { byId } from "./dom";
+import { compiledEngine } from "./packed_engine";
 import type { ControlFile, Counted, Job, Order, Picture, Recording, Reply, View } from "./protocol";
 
-declare const ENGINE: string;
 declare const WORKER: string;
 
 /** A failed run; `defect` is set if the cause is a bug in longpipe. */
@@ -50,11 +50,7 @@ let latest = 0;
 
 /** The engine, decompressed and compiled once. */
 function engineModule(): Promise<WebAssembly.Module> {
-    compiled ??= (async () => {
-        const packed = Uint8Array.from(atob(ENGINE), (letter) => letter.charCodeAt(0));
-        const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-        return WebAssembly.compile(await new Response(stream).arrayBuffer());
-    })();
+    compiled ??= compiledEngine();
     return compiled;
 }
 
