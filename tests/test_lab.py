@@ -480,7 +480,7 @@ BEYOND: tuple[tuple[dict[str, Any], str], ...] = (
 
 @pytest.mark.parametrize(
     ("table", "field"),
-    [row for row in BEYOND if row[1] != "network.path"],
+    [row for row in BEYOND if row[1] not in ("network.path", "network.conditioners")],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_command_rejects_features_that_the_page_lacks(table: dict[str, Any], field: str) -> None:
@@ -495,8 +495,10 @@ def test_each_missing_part_is_a_separate_problem() -> None:
     assert [problem.split(":")[0] for problem in raised.value.problems] == ["warm_up", "network.path"]
 
 
-def test_link_with_a_time_varying_path_contains_the_resolved_scenario() -> None:
+def test_link_beyond_the_page_contains_the_resolved_scenario() -> None:
     starlink = Scenario.example("starlink").with_(**{"network.path.seed": 3})
+    access = {"network.access": {"kind": "docsis", "max_rate": "20 Mbit/s"}}
+    assert "&core=" in lab.fragment(Scenario.example("fiber").with_(**access))
     seed, fields, core = lab.fragment(starlink, 7).split("&")
     assert seed == "#seed=7"
     assert Scenario.from_toml(unpacked(fields.removeprefix("s="))) == starlink

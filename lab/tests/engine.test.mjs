@@ -54,7 +54,7 @@ test("presets that the page cannot resolve, resolved by Python, have the native 
     await whole.page.context().close();
 });
 
-test("links with paths that the page cannot resolve have the native state hash, with any seed", async () => {
+test("links that the page cannot resolve have the native state hash, with any seed", async () => {
     for (const { fragment, state_hashes } of expected.links) {
         const { page, errors } = await open({ hash: fragment });
         assert.equal(await page.textContent("#hash"), state_hashes["7"]);

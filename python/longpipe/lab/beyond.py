@@ -35,8 +35,6 @@ OF_NETWORK: Final[Mapping[str, str]] = {
     "conditioners": "polices, shapes, delays, repeats or batches packets",
     "return_conditioners": "polices, shapes, delays, repeats or batches packets",
 }
-# Those of a dumbbell that the page runs as Python resolved them.
-_RESOLVED: Final = frozenset({"path", "return_path"})
 # Suffix of the files of congestion controllers that a browser executes.
 MODULE: Final = ".wasm"
 
@@ -49,10 +47,10 @@ def check(scenario: Scenario) -> None:
 
 
 def is_resolvable(scenario: Scenario) -> bool:
-    """Returns whether the page can run a scenario that it cannot resolve: only paths of a dumbbell vary over time."""
+    """Returns whether the page can run a scenario that it cannot resolve: only links of a dumbbell are beyond it."""
     fields = tomllib.loads(scenario.to_toml())
     network = fields.get("network", {})
-    kept = {name: part for name, part in network.items() if name not in _RESOLVED}
+    kept = {name: part for name, part in network.items() if name not in OF_NETWORK}
     return "links" not in network and not list(_problems({**fields, "network": kept}))
 
 

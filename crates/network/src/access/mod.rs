@@ -4,25 +4,18 @@
 //! An access decides when stations transmit, and takes packets from their queues by their lengths alone, so that any
 //! queue discipline stands in front of it. `ip/port/cell.rs` connects it to queues and counters.
 
-#[cfg(feature = "cellular")]
 pub mod cellreplay;
-#[cfg(feature = "cellular")]
 pub mod cellular;
-#[cfg(feature = "docsis")]
 pub mod docsis;
 pub mod dvb_rcs2;
 pub mod dvb_s2;
 mod fragments;
 #[cfg(test)]
 mod test_queues;
-#[cfg(feature = "wifi")]
 pub mod wifi;
 
-#[cfg(feature = "cellular")]
 use cellreplay::CellReplayConfig;
-#[cfg(feature = "cellular")]
 use cellular::CellularConfig;
-#[cfg(feature = "docsis")]
 use docsis::DocsisConfig;
 use dvb_rcs2::DvbRcs2Config;
 use dvb_s2::DvbS2Config;
@@ -32,7 +25,6 @@ use longpipe_tcp::described::{part, Described, Type};
 use longpipe_tcp::Problem;
 use serde::Serialize;
 use strum::VariantNames;
-#[cfg(feature = "wifi")]
 use wifi::WifiConfig;
 
 /// Counters of a station.
@@ -218,10 +210,9 @@ pub(crate) trait Parameters: Described {
     fn cell_of(stations: &[NewStation<'_>], seed: u64) -> Self::Cell;
 }
 
-/// Declares the kinds of access, one per line, each with its name, the type of its parameters, and the condition under
-/// which it is compiled.
+/// Declares the kinds of access, one per line, each with its name and the type of its parameters.
 macro_rules! accesses {
-    ($($(#[$condition:meta])* $name:ident($config:ty);)+) => {
+    ($($name:ident($config:ty);)+) => {
         /// Parameters of a station's medium access.
         #[derive(Clone, Debug, FromJson, Serialize, PartialEq, VariantNames)]
         #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -229,20 +220,19 @@ macro_rules! accesses {
         pub enum AccessConfig {
             $(
                 #[doc = stringify!($config)]
-                $(#[$condition])*
                 $name($config),
             )+
         }
 
         impl Described for AccessConfig {
             fn described() -> Type {
-                let parts = [$($(#[$condition])* part::<$config>,)+].into_iter().map(|part| part());
+                let parts = [$(part::<$config>,)+].into_iter().map(|part| part());
                 Type::Kinds { kinds: AccessConfig::VARIANTS.iter().copied().zip(parts).collect() }
             }
 
             fn invalid(&self) -> Option<Problem> {
                 match self {
-                    $($(#[$condition])* AccessConfig::$name(config) => config.invalid(),)+
+                    $(AccessConfig::$name(config) => config.invalid(),)+
                 }
             }
         }
@@ -251,35 +241,35 @@ macro_rules! accesses {
             /// Returns the name of the cell that the station shares; None for a cell of its own.
             pub fn cell(&self) -> Option<&str> {
                 match self {
-                    $($(#[$condition])* AccessConfig::$name(config) => config.cell(),)+
+                    $(AccessConfig::$name(config) => config.cell(),)+
                 }
             }
 
             /// Returns the maximum length [byte] of packets.
             pub(crate) fn max_packet_bytes(&self) -> u64 {
                 match self {
-                    $($(#[$condition])* AccessConfig::$name(_) => <$config as Parameters>::MAX_PACKET_BYTES,)+
+                    $(AccessConfig::$name(_) => <$config as Parameters>::MAX_PACKET_BYTES,)+
                 }
             }
 
             /// Returns whether no port sends faster than the rate of its link.
             pub fn keeps_rate(&self) -> bool {
                 match self {
-                    $($(#[$condition])* AccessConfig::$name(_) => <$config as Parameters>::KEEPS_RATE,)+
+                    $(AccessConfig::$name(_) => <$config as Parameters>::KEEPS_RATE,)+
                 }
             }
 
             /// Returns whether stations repeat transmissions that fail, below IP.
             pub(crate) fn retransmits(&self) -> bool {
                 match self {
-                    $($(#[$condition])* AccessConfig::$name(_) => <$config as Parameters>::RETRANSMITS,)+
+                    $(AccessConfig::$name(_) => <$config as Parameters>::RETRANSMITS,)+
                 }
             }
 
             /// Returns whether stations contend for a medium; others wait for grants.
             pub(crate) fn contends(&self) -> bool {
                 match self {
-                    $($(#[$condition])* AccessConfig::$name(_) => <$config as Parameters>::CONTENDS,)+
+                    $(AccessConfig::$name(_) => <$config as Parameters>::CONTENDS,)+
                 }
             }
         }
@@ -287,14 +277,14 @@ macro_rules! accesses {
         /// A cell with access of any kind.
         #[derive(Clone, Debug)]
         pub(crate) enum AnyAccess {
-            $($(#[$condition])* $name(<$config as Parameters>::Cell),)+
+            $($name(<$config as Parameters>::Cell),)+
         }
 
         impl AnyAccess {
             /// Creates the idle cell of stations with access of one kind.
             pub fn new(stations: &[NewStation<'_>], seed: u64) -> AnyAccess {
                 match stations[0].config {
-                    $($(#[$condition])* AccessConfig::$name(_) => AnyAccess::$name(<$config>::cell_of(stations, seed)),)+
+                    $(AccessConfig::$name(_) => AnyAccess::$name(<$config>::cell_of(stations, seed)),)+
                 }
             }
         }
@@ -302,31 +292,31 @@ macro_rules! accesses {
         impl MediumAccess for AnyAccess {
             fn arrived(&mut self, now: Time, station: usize, bytes: u64, stations: &mut impl Stations) {
                 match self {
-                    $($(#[$condition])* AnyAccess::$name(cell) => cell.arrived(now, station, bytes, stations),)+
+                    $(AnyAccess::$name(cell) => cell.arrived(now, station, bytes, stations),)+
                 }
             }
 
             fn next_event(&self) -> Option<Time> {
                 match self {
-                    $($(#[$condition])* AnyAccess::$name(cell) => cell.next_event(),)+
+                    $(AnyAccess::$name(cell) => cell.next_event(),)+
                 }
             }
 
             fn wake(&mut self, now: Time, stations: &mut impl Stations) {
                 match self {
-                    $($(#[$condition])* AnyAccess::$name(cell) => cell.wake(now, stations),)+
+                    $(AnyAccess::$name(cell) => cell.wake(now, stations),)+
                 }
             }
 
             fn report(&self, station: usize, now: Time) -> AccessReport {
                 match self {
-                    $($(#[$condition])* AnyAccess::$name(cell) => cell.report(station, now),)+
+                    $(AnyAccess::$name(cell) => cell.report(station, now),)+
                 }
             }
 
             fn conserves(&self, now: Time) -> bool {
                 match self {
-                    $($(#[$condition])* AnyAccess::$name(cell) => cell.conserves(now),)+
+                    $(AnyAccess::$name(cell) => cell.conserves(now),)+
                 }
             }
         }
@@ -339,7 +329,7 @@ macro_rules! accesses {
                 return Some((other, Problem::new("kind", "of another access", "needs one kind in each cell")));
             }
             match stations[0].config {
-                $($(#[$condition])* AccessConfig::$name(_) => <$config>::problem_of_cell(stations),)+
+                $(AccessConfig::$name(_) => <$config>::problem_of_cell(stations),)+
             }
         }
     };
@@ -348,12 +338,8 @@ macro_rules! accesses {
 accesses! {
     DvbRcs2(DvbRcs2Config);
     DvbS2(DvbS2Config);
-    #[cfg(feature = "wifi")]
     Wifi(WifiConfig);
-    #[cfg(feature = "cellular")]
     Cellular(CellularConfig);
-    #[cfg(feature = "cellular")]
     Cellreplay(CellReplayConfig);
-    #[cfg(feature = "docsis")]
     Docsis(DocsisConfig);
 }

@@ -2,15 +2,11 @@
 
 use super::refusal::{accept, refuse, ScenarioError};
 use super::{Framing, LinkConfig, Scenario};
-#[cfg(feature = "cellular")]
 pub use crate::access::cellreplay::CellReplayConfig;
-#[cfg(feature = "cellular")]
 pub use crate::access::cellular::{CellularConfig, Direction};
-#[cfg(feature = "docsis")]
 pub use crate::access::docsis::DocsisConfig;
 pub use crate::access::dvb_rcs2::{Category, DvbRcs2Config, Preset, RandomAccess};
 pub use crate::access::dvb_s2::{DvbS2Config, FecFrame};
-#[cfg(feature = "wifi")]
 pub use crate::access::wifi::WifiConfig;
 use crate::access::{problem_of_cell, NewStation};
 pub use crate::access::{AccessConfig, AccessReport, StationAction};
