@@ -278,7 +278,7 @@ def test_files_that_are_wrong_are_named_by_line(tmp_path: Path, name: str, text:
         ({"delay": [["1 s", "1 ms"], ["0 s", "1 ms"]]}, "network.path.delay: 1 s and then 0 s; needs increasing times"),
         ({"rate": [["0 s", "0 bit/s"]]}, "network.path.rate: always 0 bit/s; needs a rate above 0 at some time"),
         ({"outages": {"every": "1 s", "gap": "1 s"}}, "network.path.outages.gap: 1 s; needs less than every, 1 s"),
-        ({"shell": "oneweb", "from": "London", "to": "Sydney"}, "network.path: London - Sydney: no route over oneweb at any instant; needs stations that see the same satellite, or satellites that links connect"),
+        ({"shell": "oneweb", "from": "London", "to": "Sydney"}, "network.path: London - Sydney: no route over oneweb at any instant; needs stations that see the same satellite, or satellites that links connect (at the start, London sees 2 satellites, Sydney sees 1 satellite)"),
         ({"shell": "oneweb", "from": "London", "to": "Sydney", "begin": "soon"}, "network.path.begin: 'soon'; needs a time after the shell's epoch, 2000-01-01T00:00:00, as in '60 s', or a date and time in UTC, as in 2000-01-01T00:01"),
         ({"kind": "orbit"}, "network.path: 'orbit'; accepts moving, file, coded, satellites, elements, starlink"),
     ],

@@ -271,7 +271,7 @@ def test_every_number_without_a_transfer_has_a_number_of_the_model() -> None:
 
 
 def test_page_states_the_numbers_of_both_tables() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "starlink.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[1] / "docs" / "validation" / "starlink.md").read_text(encoding="utf-8")
     measured = judged.read(MEASURED).set_index("id")
     model = pd.read_csv(MEASURED.with_name("model.csv"), dtype=str, keep_default_na=False).set_index("id")
     assert list(model.index) == list(measured.index)

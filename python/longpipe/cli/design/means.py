@@ -89,8 +89,10 @@ def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str], until:
         levels = [escape(str(group[name].iloc[0])) for name in names]
         shown = (interval_text(group[metric.column] / metric.scale) for metric in metrics)
         table.add_row(*levels, *shown, limited[int(str(point))])
-    if len(design.points) == 2 and design.common and design.replications > 1:
-        first, second = (group.set_index("seed") for _, group in runs.groupby("point"))
+    of_points = [group.set_index("seed") for _, group in runs.groupby("point")]
+    # A point may have no finished run.
+    if len(design.points) == len(of_points) == 2 and design.common and design.replications > 1:
+        first, second = of_points
         pairs = (interval_text((second[metric.column] - first[metric.column]) / metric.scale) for metric in metrics)
         table.add_row("difference", *[""] * (len(names) - 1), *pairs, "")
         notes.append("difference: second row minus first, mean over pairs of runs with equal seeds")

@@ -85,6 +85,8 @@ pub struct Scream {
     config: ScreamConfig,
     /// Reference window; 0 before the first ACK.
     ref_wnd: f64,
+    /// Time from which times count: the transmission of the segment that the first ACK measures.
+    origin: Option<Time>,
     /// Inflection point, and whether the next reduction moves it.
     ref_wnd_i: f64,
     moves_inflection: bool,
@@ -125,6 +127,7 @@ impl Variant for Scream {
         Scream {
             config: *config,
             ref_wnd: 0.0,
+            origin: None,
             ref_wnd_i: 1.0,
             moves_inflection: true,
             l4s_alpha: 0.0,
@@ -169,12 +172,13 @@ impl Control for Scream {
         let (Some(srtt), Some(least_rtt)) = (ack.srtt, ack.least_rtt) else {
             return CwndUpdate::unchanged(flight);
         };
+        let origin = *self.origin.get_or_insert(Time(ack.now.0.saturating_sub(srtt.0)));
         self.is_lost |= ack.lost > 0;
         let qdelay = ack
             .rtt
             .map_or(0.0, |rtt| Span(rtt.0.saturating_sub(least_rtt.0)).as_seconds());
         self.on_feedback(&Feedback {
-            now: Span(ack.now.0).as_seconds(),
+            now: (ack.now - origin).as_seconds(),
             srtt: srtt.as_seconds(),
             qdelay: if ack.rtt.is_some() { qdelay } else { self.qdelay_avg },
             delivered: ack.delivered,
