@@ -75,7 +75,7 @@ class RoundTrips:
     def routes(self) -> pd.DataFrame:
         """Returns a row per route change: `time_s`, `from`, `to`, `satellites` as numbers joined with `-`, and `names`.
 
-        The names of the satellites are joined with `, `.
+        The names of the satellites are separated by commas.
         """
         rows = [
             (time, self.stations[self.pairs[pair][0]].name, self.stations[self.pairs[pair][1]].name, path)

@@ -36,7 +36,7 @@ class RouteChange(NamedTuple):
     end: int
 
 
-class Pair(NamedTuple):
+class StationPair(NamedTuple):
     """Index of a station, and the stations that its routes may lead to, each with a further delay [s] behind it."""
 
     first: int
@@ -80,7 +80,7 @@ class Ways:
 def ways(
     constellation: Constellation,
     stations: Sequence[Station],
-    pairs: Sequence[Pair],
+    pairs: Sequence[StationPair],
     begin_s: float,
     step_s: float,
     count: int,
@@ -115,7 +115,7 @@ def ways(
 def _changes(
     constellation: Constellation,
     stations: Sequence[Station],
-    pairs: Sequence[Pair],
+    pairs: Sequence[StationPair],
     times: tuple[float, float, int],
     conditions: Conditions,
 ) -> tuple[list[list[RouteChange]], np.ndarray]:
@@ -159,7 +159,7 @@ def _failed(failures: Sequence[Failure], time_s: float) -> list[int]:
 
 
 def _interruptions(
-    pair: Pair, routes: Sequence[RouteChange], gaps_s: dict[int, float], step_s: float
+    pair: StationPair, routes: Sequence[RouteChange], gaps_s: dict[int, float], step_s: float
 ) -> Iterator[tuple[float, float]]:
     """Yields the times [s] without a route after a station of the pair has changed its satellite."""
     for before, after in pairwise(routes):

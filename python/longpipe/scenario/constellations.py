@@ -239,7 +239,7 @@ def _over_satellites(
     from dataclasses import replace
 
     from longpipe.satellites.stations import station
-    from longpipe.satellites.ways import Conditions, Failure, Pair, ways
+    from longpipe.satellites.ways import Conditions, Failure, StationPair, ways
 
     if isinstance(path, Satellites):
         constellation, begin_s = of_shell(path.shell), begin_ps(path.begin) / PS
@@ -276,7 +276,9 @@ def _over_satellites(
         for failure in path.failures
     )
     conditions = Conditions(lost, tuple(failures), tuple(handovers), tuple(gaps))
-    return ways(constellation, stations, [Pair(*pair) for pair in pairs], begin_s, step_ps / PS, count, conditions)
+    return ways(
+        constellation, stations, [StationPair(*pair) for pair in pairs], begin_s, step_ps / PS, count, conditions
+    )
 
 
 def _rule(number: int, handover: Handover, constellation: Constellation) -> HandoverRule | None:
