@@ -169,7 +169,7 @@ def wait(name):
 
 # The second Ctrl-C comes while the first one ends the process.
 atexit.register(wait, "second")
-longpipe.cli.app = lambda **_: wait("first")
+longpipe.cli._command = lambda: lambda **_: wait("first")
 main()
 """
 
