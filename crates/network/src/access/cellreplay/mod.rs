@@ -217,17 +217,17 @@ impl Replay {
         }
     }
 
-    /// Releases a packet from the light stage.
-    fn join(&mut self, number: usize, stations: &mut impl Stations) {
+    /// Releases a packet from the light stage. Because releases are whole milliseconds, that of a packet may precede its
+    /// arrival at `now`, and is then at once.
+    fn join(&mut self, number: usize, now: Time, stations: &mut impl Stations) {
         let Some(packet) = self.released.pop_front() else {
             return;
         };
         if !self.heavy.is_occupied(packet.time) && packet.bypasses {
             self.left += 1;
-            stations.leave(number, self.time(packet.time));
+            stations.leave(number, now);
         } else {
             self.heavy.waiting.push_back(packet.bytes);
-            let now = self.time(packet.time);
             self.waits_since.get_or_insert(now);
         }
     }
@@ -288,7 +288,7 @@ impl MediumAccess for CellReplay {
             while let Some((_, is_opportunity)) = link.next().filter(|&(time, _)| link.time(time) <= now) {
                 match is_opportunity {
                     true => link.serve(number, stations),
-                    false => link.join(number, stations),
+                    false => link.join(number, now, stations),
                 }
             }
         }

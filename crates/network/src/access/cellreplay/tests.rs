@@ -4,11 +4,11 @@
 use super::*;
 use crate::access::AccessConfig;
 
-/// Packets that wait, and departures [ms] with the numbers of packets.
+/// Packets that wait, and departures.
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<u64>,
-    departures: Vec<u64>,
+    departures: Vec<Time>,
 }
 
 impl Stations for Queue {
@@ -21,8 +21,7 @@ impl Stations for Queue {
     }
 
     fn leave(&mut self, _station: usize, now: Time) {
-        assert_eq!(now.0 % MS, 0);
-        self.departures.push(now.0 / MS);
+        self.departures.push(now);
     }
 
     fn discard(&mut self, _station: usize, _now: Time) {
@@ -137,8 +136,16 @@ fn synthetic(kind: &Kind) -> (CellReplayConfig, Vec<(u64, u64)>) {
     (config, packets)
 }
 
-/// Returns the departures [ms] of packets over a recording.
+/// Returns the departures [ms] of packets, which arrive in whole milliseconds, over a recording.
 fn departures(config: CellReplayConfig, packets: &[(u64, u64)]) -> Vec<u64> {
+    let packets: Vec<_> = packets.iter().map(|&(ms, bytes)| (Time(ms * MS), bytes)).collect();
+    let times = exact_departures(config, &packets);
+    assert!(times.iter().all(|time| time.0 % MS == 0));
+    times.iter().map(|time| time.0 / MS).collect()
+}
+
+/// Returns the departures of packets over a recording.
+fn exact_departures(config: CellReplayConfig, packets: &[(Time, u64)]) -> Vec<Time> {
     let config = AccessConfig::Cellreplay(config);
     let station = NewStation {
         config: &config,
@@ -158,9 +165,9 @@ fn departures(config: CellReplayConfig, packets: &[(u64, u64)]) -> Vec<u64> {
     };
     for &(time, bytes) in packets {
         // Departures come before arrivals at the same instant.
-        run_until(&mut cell, &mut queue, Time(time * MS));
+        run_until(&mut cell, &mut queue, time);
         queue.waiting.push_back(bytes);
-        cell.arrived(Time(time * MS), 0, bytes, &mut queue);
+        cell.arrived(time, 0, bytes, &mut queue);
     }
     run_until(&mut cell, &mut queue, Time(u64::MAX));
     assert!(cell.conserves(Time(0)));
@@ -279,6 +286,20 @@ fn sha256(message: &[u8]) -> String {
 fn digests_are_those_of_the_standard() {
     let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     assert_eq!(sha256(b"abc"), expected);
+}
+
+#[test]
+fn no_packet_departs_before_its_arrival() {
+    let config = CellReplayConfig {
+        light_ms: [0, 100, 200, 300].map(|time| vec![time, 0, 0]).to_vec(),
+        heavy_ms: vec![0, 10, 20],
+        size_offsets_ms: None,
+        skip_ps: 0,
+        long_to_short_ps: 0,
+    };
+    // The second packet arrives 0.6 ms after the first one, which counts as 0 ms in the recording.
+    let times = [Time(7), Time(7 + 6 * MS / 10)];
+    assert_eq!(exact_departures(config, &times.map(|time| (time, 100))), times);
 }
 
 #[test]
