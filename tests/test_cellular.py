@@ -7,6 +7,7 @@ import pytest
 
 from longpipe import Scenario, ScenarioError, simulate
 from longpipe.cautions.cautions import seedless
+from longpipe.units import TIME
 
 PHONE: dict[str, Any] = {
     "framing": "ip",
@@ -204,3 +205,21 @@ def test_runs_depend_on_the_seed() -> None:
 def test_access_accepts_other_names_of_its_kind() -> None:
     with pytest.raises(ScenarioError, match="cellular"):
         phone(**{"network.access": {"kind": "5g"}})
+
+
+@pytest.mark.parametrize(("duration", "quality"), [("3 ms", 1.0), ("1 s", 2.0)])
+def test_blocks_may_exceed_the_nominal_rate(duration: str, quality: float) -> None:
+    access = {"kind": "cellular", "direction": "down", "quality": [["0 s", quality]]}
+    network = {
+        "kind": "dumbbell",
+        "sources": 1,
+        "access_rate": "10 Gbit/s",
+        "trunk_rate": "10 Mbit/s",
+        "access": access,
+    }
+    traffic = {"kind": "cbr", "rate": "100 Mbit/s", "payload": "1400 B"}
+    result = simulate(
+        Scenario(framing="ip", duration=duration, network=network, traffic=traffic, switch={"buffer": "100 packets"})
+    )
+    port = next(row for row in result.ports.to_dict("records") if row["port"] == "switch1->switch2")
+    assert 8 * port["bytes_out"] > 10e6 * TIME.parse(duration) / 1e12

@@ -353,6 +353,8 @@ impl Parameters for CellularConfig {
     type Cell = Cellular;
     const CONTENDS: bool = false;
     const RETRANSMITS: bool = true;
+    // Blocks end with their slots, and the quality of a channel may exceed its mean.
+    const KEEPS_RATE: bool = false;
 
     fn cell(&self) -> Option<&str> {
         self.cell.as_deref()
