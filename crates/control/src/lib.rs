@@ -10,6 +10,7 @@ pub mod agent;
 pub mod answer;
 pub mod base;
 mod complaints;
+pub mod derived;
 pub mod environment;
 #[cfg(any(unix, windows))]
 mod file;

@@ -4,10 +4,11 @@ use crate::errors::{DefectError, ScenarioError};
 use crate::modules::{self, Controls};
 use crate::own_control::classes::{interval_length, steering};
 use longpipe_control::agent::{Steering, FEATURES};
+use longpipe_control::derived::{extend, Extremes, DERIVED};
 use longpipe_control::environment::{Environment, Progress};
 use longpipe_control::monitor::Length;
 use longpipe_network::defect::guarded;
-use numpy::{PyReadonlyArray1, PyReadwriteArray1};
+use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::{Mutex, PoisonError};
@@ -48,6 +49,47 @@ impl Environments {
     #[staticmethod]
     fn features() -> [&'static str; FEATURES.len()] {
         FEATURES
+    }
+
+    /// Names of the quantities that `extend` derives from the measurements.
+    #[staticmethod]
+    fn derived() -> [&'static str; DERIVED.len()] {
+        DERIVED
+    }
+
+    /// Returns a row per measurement and per derived quantity, with a column per agent; updates the agents' lowest mean RTTs
+    /// and highest delivery rates. `measured` has a row per agent.
+    #[staticmethod]
+    fn extend<'py>(
+        py: Python<'py>,
+        measured: PyReadonlyArray2<'py, f64>,
+        mut lowest_mean_rtt: PyReadwriteArray1<'py, f64>,
+        mut highest_delivery_rate: PyReadwriteArray1<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let (rows, []) = measured.as_slice()?.as_chunks::<{ FEATURES.len() }>() else {
+            return Err(PyValueError::new_err("needs rows of all measurements"));
+        };
+        let (lowest, highest) = (lowest_mean_rtt.as_slice_mut()?, highest_delivery_rate.as_slice_mut()?);
+        if lowest.len() != rows.len() || highest.len() != rows.len() {
+            return Err(PyValueError::new_err("needs the extremes of each agent"));
+        }
+        let extended = PyArray2::zeros(py, [FEATURES.len() + DERIVED.len(), rows.len()], false);
+        let mut writable = extended.readwrite();
+        let values = writable.as_slice_mut()?;
+        for (agent, (row, (lowest_mean_rtt, highest_delivery_rate))) in
+            rows.iter().zip(lowest.iter_mut().zip(highest)).enumerate()
+        {
+            let extremes = Extremes {
+                lowest_mean_rtt,
+                highest_delivery_rate,
+            };
+            let of_agent = values.iter_mut().skip(agent).step_by(rows.len());
+            of_agent
+                .zip(extend(row, extremes))
+                .for_each(|(value, own)| *value = own);
+        }
+        drop(writable);
+        Ok(extended)
     }
 
     /// Begins an episode of a scenario; `flows` contains the indices of the flows that are agents.

@@ -8,7 +8,7 @@ import numpy as np
 
 from longpipe.controls.intervals import NEEDS, interval_length
 from longpipe.errors import ScenarioError, nearest
-from longpipe.gym.features import Array
+from longpipe.gym.features import Array, has_nan
 
 # Step of a rate per unit of action; DELTA_SCALE in PCC-RL.
 _DELTA: Final = 0.025
@@ -38,9 +38,11 @@ class Action:
 
     def factors(self, actions: Array) -> Array:
         """Returns the factors of actions, which are clipped to the range from -1 to 1; nan changes nothing."""
-        finite = np.where(np.isnan(actions), 0.0, actions)
         # For few agents, `np.clip` is slower.
-        return np.asarray(self.function(np.minimum(np.maximum(finite, -1.0), 1.0)), dtype=np.float64)
+        clipped = np.minimum(np.maximum(actions, -1.0), 1.0)
+        if has_nan(clipped):
+            clipped = np.where(np.isnan(clipped), 0.0, clipped)
+        return np.asarray(self.function(clipped), dtype=np.float64)
 
 
 def _aurora(actions: Array) -> Array:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from longpipe.gym.actions import Action
 from longpipe.gym.copied import Copied
 from longpipe.gym.draws import Scenarios
-from longpipe.gym.episodes import Episodes, Settings, of_row, scenario_option
+from longpipe.gym.episodes import Episodes, Settings, scenario_option
 from longpipe.gym.features import Array, Features
 from longpipe.gym.observations import Observation
 
@@ -42,7 +42,6 @@ class LinkEnv(gymnasium.Env[NDArray[np.float32], NDArray[Any]], Copied):
         self.keep_arguments(locals())
         settings = Settings(scenarios, observation, action, reward, step, most_steps)
         self._episodes = Episodes(settings, 1, 1 if agent is None else [agent], threads=1)
-        self._active = np.ones(1, dtype=np.bool_)
         self.render_mode = render_mode
         self.observation_space = self._episodes.observation_space
         self.action_space = self._episodes.action_space
@@ -53,15 +52,15 @@ class LinkEnv(gymnasium.Env[NDArray[np.float32], NDArray[Any]], Copied):
         """Begins an episode; `options = {"scenario": scenario}` selects the scenario."""
         super().reset(seed=seed)
         features = self._episodes.begin(0, self.np_random, scenario_option(options))
-        return self._episodes.observations()[0], of_row(self._episodes.information(features), 0)
+        return self._episodes.observations()[0], self._episodes.information_of(features, 0)
 
     def step(self, action: NDArray[Any]) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Takes a step; returns the observation, the reward, terminated, truncated and information."""
-        rewards, terminated, truncated, features = self._episodes.step(np.asarray(action), self._active)
+        rewards, terminated, truncated, features = self._episodes.step(np.asarray(action), self._episodes.all_active)
         return (
             self._episodes.observations()[0],
             float(rewards[0]),
             bool(terminated[0]),
             bool(truncated[0]),
-            of_row(self._episodes.information(features), 0),
+            self._episodes.information_of(features, 0),
         )

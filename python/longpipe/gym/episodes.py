@@ -5,8 +5,7 @@ on (`Episodes.rows`). Arrays of `active`, `terminated` and `truncated` have an e
 """
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,7 +18,7 @@ from longpipe.errors import RunError, ScenarioError, nearest
 from longpipe.gym.actions import Action, action, step_length
 from longpipe.gym.agents import PATH, agent_flows, core_scenario, path_of
 from longpipe.gym.draws import Scenarios, drawing
-from longpipe.gym.features import NAMES, Array, Features
+from longpipe.gym.features import NAMES, Array, Features, has_nan
 from longpipe.gym.observations import Observation, observation, reward
 from longpipe.run import control_error, register_classes
 from longpipe.scenario import Scenario
@@ -31,6 +30,16 @@ Rows = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 # Maximum number of scenarios in the cache of their form for the core.
 _MAX_CACHED: Final = 1000
+# Measurements in `info`, each with its field of `Features`.
+_INFORMATION: Final = {
+    "time_s": "now",
+    "throughput_bps": "delivery_rate",
+    "rtt_s": "rtt",
+    "min_rtt_s": "min_rtt",
+    "loss_rate": "loss_rate",
+    "window_bytes": "window",
+    "rate_bps": "rate",
+}
 
 
 @dataclass(frozen=True)
@@ -90,6 +99,8 @@ class Episodes:
         self.action_space = Box(-1.0, 1.0, (1,), dtype=np.float32)
         self.scenarios: list[Scenario | None] = [None] * count
         self._not_begun = count
+        # Marks of all episodes, for `step`.
+        self.all_active: Flags = np.ones(count, dtype=np.bool_)
         # Resolved scenarios by `id`; each entry refers to its scenario, so that no other scenario gets its id.
         self._resolved: dict[int, _Resolved] = {}
         # Whether each scenario's simulation has not reached its end, and the number of steps of each episode so far.
@@ -123,7 +134,7 @@ class Episodes:
         register_classes(drawn)
         seed = int(rng.integers(2**63))
         resolved = self._resolve(drawn)
-        with _core_errors():
+        with _CORE_ERRORS:
             self._core.begin(number, resolved.json, seed, resolved.agents)
         self._not_begun -= self.scenarios[number] is None
         self.scenarios[number] = drawn
@@ -154,12 +165,12 @@ class Episodes:
         if self._not_begun and any(self.scenarios[number] is None for number in np.flatnonzero(active)):
             raise ScenarioError("step: before reset; needs reset first")
         factors = self._factors(actions)
-        with _core_errors():
+        with _CORE_ERRORS:
             self._core.step(factors, active, self._measured.reshape(-1), self._alive, self.complete)
         self._steps += active
         features = self._features()
         columns, rewards = self._observation.of(features), np.asarray(self._reward(features), dtype=np.float64)
-        if active.all():
+        if active is self.all_active or active.all():
             # Slices copy faster than masks.
             self._history[:, :-1] = self._history[:, 1:]
             self._history[:, -1] = columns
@@ -168,7 +179,8 @@ class Episodes:
             self._history[stepped, :-1] = self._history[stepped, 1:]
             self._history[stepped, -1] = columns[stepped]
             rewards = np.where(stepped, rewards, 0.0)
-        terminated = active & self.complete.reshape(self.count, -1).all(axis=1)
+        complete = self.complete if self.per_episode == 1 else self.complete.reshape(self.count, -1).all(axis=1)
+        terminated = active & complete
         ended = active & (~self._alive | (self._steps >= self._most_steps))
         return rewards, terminated, ended & ~terminated, features
 
@@ -176,7 +188,7 @@ class Episodes:
         """Returns the factor by which each agent's action multiplies its rate or window."""
         # Interfaces may pass numbers of other types; these are rounded to the type of the action space.
         rounded = np.asarray(actions, dtype=np.float32).reshape(-1).astype(np.float64)
-        if np.isnan(rounded).any():
+        if has_nan(rounded):
             warnings.warn("action: nan; needs a number from -1 to 1, changes nothing", RuntimeWarning, stacklevel=4)
         factors = self._action.factors(rounded)
         if factors.shape != (len(self._measured),):
@@ -208,16 +220,16 @@ class Episodes:
 
     def information(self, features: Features) -> dict[str, Array]:
         """Returns the measurements and the constants of the paths for `info`, a row per agent (docs/gym.md)."""
-        return {
-            "time_s": features.now,
-            "throughput_bps": features.delivery_rate,
-            "rtt_s": features.rtt,
-            "min_rtt_s": features.min_rtt,
-            "loss_rate": features.loss_rate,
-            "window_bytes": features.window,
-            "rate_bps": features.rate,
-            **{name: values.copy() for name, values in self._paths.items()},
-        }
+        measured = {name: getattr(features, field) for name, field in _INFORMATION.items()}
+        return measured | {name: values.copy() for name, values in self._paths.items()}
+
+    def information_of(self, features: Features, row: int) -> dict[str, float]:
+        """Returns the values of `information` for one agent."""
+        values = vars(features)
+        measured = {name: float(values[field][row]) for name, field in _INFORMATION.items()}
+        for name, constants in self._paths.items():
+            measured[name] = float(constants[row])
+        return measured
 
     @property
     def has_begun(self) -> bool:
@@ -233,17 +245,22 @@ def _check_counts(episodes: int, agents: int, threads: int | None) -> None:
         raise ScenarioError(f"threads: {threads}; needs at least one, or None for all cores")
 
 
-@contextmanager
-def _core_errors() -> Iterator[None]:
-    """Converts errors of the core to longpipe's errors."""
-    try:
-        yield
-    except _core.ScenarioError as error:
-        raise ScenarioError(str(error)) from None
-    except _core.ControlError as error:
-        raise control_error(error) from None
-    except _core.DefectError as error:
-        raise RunError(f"{error}; a defect of longpipe, please report it") from None
+class _CoreErrors:
+    """A context that converts errors of the core to longpipe's errors; a generator would take longer."""
+
+    def __enter__(self) -> None:
+        """Does nothing."""
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, _core.ScenarioError):
+            raise ScenarioError(str(error)) from None
+        if isinstance(error, _core.ControlError):
+            raise control_error(error) from None
+        if isinstance(error, _core.DefectError):
+            raise RunError(f"{error}; a defect of longpipe, please report it") from None
+
+
+_CORE_ERRORS: Final = _CoreErrors()
 
 
 def scenario_option(options: Mapping[str, Any] | None, *permitted: str) -> Scenario | None:
@@ -252,8 +269,3 @@ def scenario_option(options: Mapping[str, Any] | None, *permitted: str) -> Scena
         if name not in ("scenario", *permitted):
             raise ScenarioError(f"options: {name!r}; {nearest(str(name), ('scenario', *permitted))}")
     return (options or {}).get("scenario")
-
-
-def of_row(measured: Mapping[str, Array], row: int) -> dict[str, float]:
-    """Returns the measurements of one agent."""
-    return {name: float(values[row]) for name, values in measured.items()}

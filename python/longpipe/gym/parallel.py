@@ -13,7 +13,7 @@ from longpipe.errors import ScenarioError, nearest
 from longpipe.gym.actions import Action
 from longpipe.gym.copied import Copied
 from longpipe.gym.draws import Scenarios
-from longpipe.gym.episodes import Episodes, Settings, of_row, scenario_option
+from longpipe.gym.episodes import Episodes, Settings, scenario_option
 from longpipe.gym.features import Array, Features
 from longpipe.gym.observations import Observation
 
@@ -44,7 +44,6 @@ class LinkParallelEnv(ParallelEnv[str, Any, Any], Copied):
         self.keep_arguments(locals())
         settings = Settings(scenarios, observation, action, reward, step, most_steps)
         self._episodes = Episodes(settings, 1, list(agents), threads=1)
-        self._active = np.ones(1, dtype=np.bool_)
         self._generator: np.random.Generator | None = None
         self.possible_agents = list(agents)
         self.agents: list[str] = []
@@ -82,7 +81,7 @@ class LinkParallelEnv(ParallelEnv[str, Any, Any], Copied):
                 raise ScenarioError(f"actions: {agent!r} missing; needs an action of each of {', '.join(agents)}")
         nothing = np.zeros(1, dtype=np.float32)
         all_actions = np.array([actions.get(agent, nothing) for agent in self.possible_agents])
-        rewards, _, truncated, features = self._episodes.step(all_actions, self._active)
+        rewards, _, truncated, features = self._episodes.step(all_actions, self._episodes.all_active)
         paid = dict(zip(self.possible_agents, rewards.tolist(), strict=True))
         complete = dict(zip(self.possible_agents, self._episodes.complete.tolist(), strict=True))
         over = bool(truncated[0])
@@ -96,8 +95,8 @@ class LinkParallelEnv(ParallelEnv[str, Any, Any], Copied):
         )
 
     def _information(self, agents: Sequence[str], features: Features) -> dict[str, dict[str, Any]]:
-        information = self._episodes.information(features)
-        return {agent: of_row(information, i) for i, agent in enumerate(self.possible_agents) if agent in agents}
+        numbered = enumerate(self.possible_agents)
+        return {agent: self._episodes.information_of(features, i) for i, agent in numbered if agent in agents}
 
     def _observed(self, agents: Sequence[str]) -> dict[str, Observed]:
         observations = zip(self.possible_agents, self._episodes.observations(), strict=True)

@@ -12,7 +12,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from longpipe.gym.actions import Action
 from longpipe.gym.copied import Copied
 from longpipe.gym.draws import Scenarios
-from longpipe.gym.episodes import Episodes, Settings, of_row
+from longpipe.gym.episodes import Episodes, Settings
 from longpipe.gym.features import Array, Features
 from longpipe.gym.observations import Observation
 
@@ -43,7 +43,6 @@ class LinkVecEnv(VecEnv, Copied):
         settings = Settings(scenarios, observation, action, reward, step, most_steps)
         self._episodes = Episodes(settings, num_envs, 1 if agent is None else [agent], threads)
         self._generators = [seeding.np_random()[0] for _ in range(num_envs)]
-        self._active = np.ones(num_envs, dtype=np.bool_)
         self._actions: NDArray[Any] = np.zeros((num_envs, 1))
         self.render_mode = None
         super().__init__(num_envs, self._episodes.observation_space, self._episodes.action_space)
@@ -68,10 +67,9 @@ class LinkVecEnv(VecEnv, Copied):
 
     def step_wait(self) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
         """Takes a step of each environment."""
-        rewards, terminated, truncated, features = self._episodes.step(self._actions, self._active)
+        rewards, terminated, truncated, features = self._episodes.step(self._actions, self._episodes.all_active)
         ended = terminated | truncated
-        measured = self._episodes.information(features)
-        infos: list[dict[str, Any]] = [of_row(measured, i) for i in range(self.num_envs)]
+        infos: list[dict[str, Any]] = [self._episodes.information_of(features, i) for i in range(self.num_envs)]
         numbers = np.flatnonzero(ended)
         if len(numbers):
             last = self._episodes.observations()
@@ -82,7 +80,7 @@ class LinkVecEnv(VecEnv, Copied):
 
     def _begin(self, number: int) -> None:
         features = self._episodes.begin(number, self._generators[number])
-        self.reset_infos[number] = of_row(self._episodes.information(features), number)
+        self.reset_infos[number] = self._episodes.information_of(features, number)
 
     def close(self) -> None:
         """Does nothing, because threads end with each step."""
