@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from commands import run
 from longpipe import Result, Scenario, ScenarioError, qlog, simulate, stacks
+from longpipe.cli import app
 
 # Data of each event: required and optional fields (draft-ietf-quic-qlog-quic-events-12).
 FIELDS: dict[str, tuple[set[str], set[str]]] = {
@@ -145,6 +147,33 @@ def test_packets_are_numbered_by_transmission_and_each_is_acknowledged_or_lost_o
         acks = lossy.traces["sequence"].query("flow == @row['flow'] and event == 1")
         assert first == acks["sequence_bytes"].max() <= row["delivered_bytes"]
         assert sum(offsets.values()) == pytest.approx(row["delivered_bytes"], rel=0.05)
+
+
+def test_only_selected_events_are_written(lossy: Result, tmp_path: Path) -> None:
+    _, whole = read(qlog.write(lossy, tmp_path / "all")[0], "current")
+    chosen = ["packet_lost", "simulation:marker"]
+    _, selected = read(qlog.write(lossy, tmp_path / "some", events=chosen)[0], "current")
+    assert selected == [event for event in whole if event["name"].removeprefix("quic:") in chosen]
+    assert 0 < len(selected) < len(whole)
+    with pytest.raises(ScenarioError, match=r"^events: 'packet_loss'; did you mean 'packet_lost'\?"):
+        qlog.write(lossy, tmp_path, events=["packet_loss"])
+
+
+def test_run_warns_of_long_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lan.toml").write_text(
+        'framing = "ip"\nduration = "100 ms"\ntcp = { profile = "linux-6", congestion = "cubic" }\n'
+        'network = { kind = "dumbbell", sources = 2, trunk_rate = "10 Mbit/s", trunk_delay = "5 ms" }\n'
+        'switch = { buffer = "100 packets" }\n'
+    )
+    monkeypatch.setattr("longpipe.cli.run.LONG_QLOG_BYTES", 1000)
+    words = ["run", str(tmp_path / "lan.toml"), "--no-store", "--qlog", str(tmp_path / "logs")]
+    done = CliRunner().invoke(app, words)
+    assert "warning: qlog: " in done.stderr
+    assert " in 2 files; --qlog-event packet_lost, or a shorter duration" in done.stderr
+    done = CliRunner().invoke(app, [*words, "--qlog-event", "packet_lots"])
+    assert str(done.exception).startswith(
+        "--qlog-event: 'packet_lots'; did you mean 'packet_lost'? accepts packet_sent"
+    )
 
 
 def test_the_windows_are_those_of_the_trace(lossy: Result, tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ from __future__ import annotations
 import json
 import math
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from longpipe.errors import ScenarioError
+from longpipe.errors import ScenarioError, nearest
 from longpipe.ip import packet_bytes
 from longpipe.result.trace_frames import SequenceEvent
 from longpipe.scenario.paths import whole
@@ -48,6 +48,8 @@ _OLD: Final[Mapping[str, str]] = {
     "udp_datagrams_sent": "transport:datagrams_sent",
     "udp_datagrams_received": "transport:datagrams_received",
 }
+# Names of all events, by which `events` of `write` selects.
+EVENTS: Final = (*_OLD, "simulation:marker")
 # Triggers of packet_lost and events of packets, by the categories of the trace `packets`; and the order of simultaneous
 # events of a real stack, whose packets are reported in the order in which it processed them.
 _EVIDENCE: Final[Mapping[str, str]] = {"reordering": "reordering_threshold", "time": "time_threshold"}
@@ -63,8 +65,14 @@ _SENT_BY: Final[Mapping[str, str]] = {"timeout": "retransmit_timeout", "tail-los
 _ACK, _CONCLUSION, _SENT, _STATE = range(4)
 
 
-def write(result: Result, directory: Path, dialect: Dialect = "current") -> list[Path]:
-    """Writes a file per flow, named after it. Raises ScenarioError if a trace is missing, or nothing can be written."""
+def write(
+    result: Result, directory: Path, dialect: Dialect = "current", events: Collection[str] | None = None
+) -> list[Path]:
+    """Writes a file per flow, named after it, with all events, or only those with the names `events`.
+
+    Raises ScenarioError if a name is unknown, a trace is missing, or nothing can be written.
+    """
+    check_events("events", events or ())
     needed = traces_of(result.scenario.resolved)
     if missing := [name for name in needed if name not in result.traces]:
         raise ScenarioError(f"qlog: the run has no trace {missing[0]}; needs {', '.join(needed)}")
@@ -74,8 +82,15 @@ def write(result: Result, directory: Path, dialect: Dialect = "current") -> list
     for flow in whole(result.scenario.resolved):
         rows = {name: frames[name].get(flow["name"], []) for name in needed}
         written.append(directory / f"{flow['name']}{SUFFIX}")
-        write_text(written[-1], "".join(_records(result, flow, rows, dialect)))
+        write_text(written[-1], "".join(_records(result, flow, rows, dialect, events)))
     return written
+
+
+def check_events(field: str, names: Collection[str]) -> None:
+    """Raises ScenarioError, which names `field`, for the first name that is not among `EVENTS`."""
+    for name in names:
+        if name not in EVENTS:
+            raise ScenarioError(f"{field}: {name!r}; {nearest(name, EVENTS)}")
 
 
 def traces_of(resolved: Mapping[str, Any]) -> tuple[str, ...]:
@@ -95,14 +110,22 @@ def rows_of(frame: pd.DataFrame) -> list[Row]:
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
-def _records(result: Result, flow: Mapping[str, Any], rows: Mapping[str, list[Row]], dialect: Dialect) -> Iterator[str]:
-    """Yields the header and the events, framed as JSON text sequences (RFC 7464)."""
+def _records(
+    result: Result,
+    flow: Mapping[str, Any],
+    rows: Mapping[str, list[Row]],
+    dialect: Dialect,
+    selected: Collection[str] | None,
+) -> Iterator[str]:
+    """Yields the header and the selected events, framed as JSON text sequences (RFC 7464)."""
     yield _framed(_header(result, flow, dialect))
     events = sorted(
         (*_parameters(flow, rows), *_Packets(rows).events(), *_reported(rows), *_states(rows), *_metrics(rows)),
         key=lambda event: event[:2],
     )
     for time_s, _, name, data in events:
+        if selected is not None and name not in selected:
+            continue
         full = _OLD.get(name, name) if dialect == "0.3" else name if ":" in name else f"quic:{name}"
         # Dialect 0.3 has no event for drops in the network.
         if dialect == "0.3" and full.startswith("simulation:"):

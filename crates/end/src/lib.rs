@@ -7,6 +7,7 @@
 //! Stacks are in shared objects, which export the table of C functions in [`table`]; [`export`] creates this table from
 //! an implementation of [`End`].
 
+pub mod adapter;
 pub mod export;
 pub mod packets;
 pub mod table;

@@ -54,16 +54,24 @@ class OwnProgram:
 _known: dict[str, OwnObject | OwnProgram] = {}
 
 
-def find_object(file: str) -> str:
-    """Returns the digest of a shared object. Raises ScenarioError if the file is not one."""
+def find_object(file: str, version: str | None = None) -> str:
+    """Returns the digest of a shared object, computed from its content, or from its name and its version.
+
+    Raises ScenarioError if the file is no shared object, or if this process knows another one with this version.
+    """
     content = read_bytes(
         Path(file), "a shared object that exports longpipe_ends (longpipe_end.h)", max_bytes=_MAX_BYTES
     )
     if not content.startswith(MAGIC):
         raise ScenarioError(f"{file}: not a shared object; needs one that exports longpipe_ends (longpipe_end.h)")
-    digest = hashlib.sha256(content).hexdigest()
-    trust.require(file, digest, Path(file))
-    _known[digest] = OwnObject(file, cached(_KIND, content))
+    content_digest = hashlib.sha256(content).hexdigest()
+    trust.require(file, content_digest, Path(file))
+    digest = content_digest if version is None else _digest_of(b"longpipe object\n", (file, version)).hexdigest()
+    path, known = cached(_KIND, content), _known.get(digest)
+    # The core loads one object for a digest. The name of its copy is the digest of its content.
+    if isinstance(known, OwnObject) and known.path.name != path.name:
+        raise ScenarioError(f"{file}: has changed, but is still version {version!r}; needs another version")
+    _known[digest] = OwnObject(file, path)
     return digest
 
 
@@ -88,13 +96,19 @@ def find_program(words: Sequence[str], version: str | None) -> str:
 
 
 def _digest(program: OwnProgram) -> str:
-    digest = hashlib.sha256(b"longpipe program\n")
-    for word in (*program.given, program.version or ""):
-        encoded = os.fsencode(word)
-        digest.update(len(encoded).to_bytes(8, "little") + encoded)
+    digest = _digest_of(b"longpipe program\n", (*program.given, program.version or ""))
     for file in program.files if program.version is None else ():
         digest.update(hashlib.sha256(read_bytes(Path(file), "a program", max_bytes=_MAX_BYTES)).digest())
     return digest.hexdigest()
+
+
+def _digest_of(kind: bytes, words: Sequence[str]) -> hashlib._Hash:
+    """Returns a digest of words, to which more can be added."""
+    digest = hashlib.sha256(kind)
+    for word in words:
+        encoded = os.fsencode(word)
+        digest.update(len(encoded).to_bytes(8, "little") + encoded)
+    return digest
 
 
 def _is_own_file(word: str) -> bool:

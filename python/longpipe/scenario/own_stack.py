@@ -13,10 +13,13 @@ from longpipe.scenario.own_control import Value, core_values
 from longpipe.scenario.source import Source
 from longpipe.scenario.stack import stack_tcp_of
 from longpipe.scenario.tcp import Tcp
-from longpipe.units import SIZE
+from longpipe.units import SIZE, TIME
 
-# A size with a unit.
+# A size, and a time, with a unit.
 _SIZE: Final = re.compile(r"[0-9]+ ?(?:[kKMG]i?)?B")
+_TIME: Final = re.compile(r"[0-9]+(?:\.[0-9]+)? ?(?:s|ms|us|µs|ns|ps)")
+# Units at the end of a setting's name, with their numbers of picoseconds.
+_NAMED_UNITS: Final = {"_s": 10**12, "_ms": 10**9, "_us": 10**6, "_ns": 10**3, "_ps": 1}
 
 
 class OwnStack(Source):
@@ -42,13 +45,14 @@ class OwnStack(Source):
     settings: dict[str, Value] = Field(
         default_factory=dict,
         max_length=64,
-        description="Settings for the stack by name, as {window = 20}; the stack gets a size, as '16 MiB', in bytes",
+        description="Settings for the stack by name, as {window = 20}; it gets sizes, as '16 MiB', in bytes, and times "
+        "in the unit of the name, as {timeout_s = '20 ms'}",
     )
     version: str | None = Field(
         default=None,
         min_length=1,
         max_length=100,
-        description="Version of a command, which then identifies its runs instead of the files that it names",
+        description="Version of the stack, which then identifies its runs instead of the content of its files",
     )
     longest_packet: PathMtu = Field(
         default="1480 B", description="Largest IP packet that the stack may send, including 28 bytes of headers [bytes]"
@@ -63,8 +67,6 @@ class OwnStack(Source):
     def _found(self) -> Self:
         if (self.command is None) == (self.file is None):
             raise ValueError("command: needs either a command or a file")
-        if self.version is not None and self.command is None:
-            raise ValueError("version: needs a command; the digest of a file is its version")
         if self.digest is not None and is_as_stored():
             return self
         try:
@@ -80,7 +82,7 @@ class OwnStack(Source):
         from longpipe import own_stacks
 
         if self.file is not None:
-            return own_stacks.find_object(self.file)
+            return own_stacks.find_object(self.file, self.version)
         return own_stacks.find_program(self.command or (), self.version)
 
     def __hash__(self) -> int:
@@ -119,13 +121,24 @@ class OwnStack(Source):
             "kind": self.core_kind,
             "stack": self.name,
             "version": self.digest,
-            "settings": core_values({name: _in_bytes(value) for name, value in self.settings.items()}),
+            "settings": core_values({name: _in_unit(name, value) for name, value in self.settings.items()}),
         }
 
 
-def _in_bytes(value: Value) -> Value:
-    """Returns a size with a unit, such as "16 MiB", as its number of bytes, and any other value unchanged."""
-    return SIZE.parse(value) if isinstance(value, str) and _SIZE.fullmatch(value) else value
+def _in_unit(name: str, value: Value) -> Value:
+    """Returns a size with a unit as its number of bytes, and a time as its number of the unit that ends the name.
+
+    Any other value is returned unchanged.
+    """
+    if not isinstance(value, str):
+        return value
+    if _SIZE.fullmatch(value):
+        return SIZE.parse(value)
+    named = next((unit for unit in _NAMED_UNITS if name.endswith(unit)), None)
+    if named is None or not _TIME.fullmatch(value):
+        return value
+    whole, rest = divmod(TIME.parse(value), scale := _NAMED_UNITS[named])
+    return whole if rest == 0 else whole + rest / scale
 
 
 def own_stack_tcp(stack: OwnStack) -> Tcp:

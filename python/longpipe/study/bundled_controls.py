@@ -78,6 +78,8 @@ def _stack(digest: str, scenario: Scenario) -> BundledControl:
             f"--bundle: {name} is a program, which a bundle cannot contain; needs a stack that is a shared object"
         )
     _, name, content = carried
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise ScenarioError(f"--bundle: {name} is identified by its version; needs an object without a version")
     return BundledControl(digest, "stack", str(name), bytes(content))
 
 

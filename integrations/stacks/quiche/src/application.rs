@@ -1,9 +1,9 @@
 //! The application above a connection: a transfer, or requests one after another.
 
-use longpipe_end::{Role, Setup};
+use longpipe_end::adapter::{ResponseTimes, Settings};
+use longpipe_end::Role;
 use quiche::Connection;
 
-const PS_PER_S: f64 = 1e12;
 /// Amount of data that is offered to a stream at once [byte].
 const CHUNK_BYTES: usize = 1 << 16;
 
@@ -25,7 +25,7 @@ pub struct Application {
     opened: u64,
     finished: u64,
     requested_ps: u64,
-    responses_s: Vec<f64>,
+    responses: ResponseTimes,
     /// Flow data read so far [byte].
     pub delivered: u64,
     /// Time at which the flow's receiver had received all data [ps].
@@ -33,36 +33,23 @@ pub struct Application {
 }
 
 impl Application {
-    /// Reads the settings.
-    pub fn new(setup: &Setup<'_>) -> Result<Application, String> {
-        let requests = match setup.setting("workload").unwrap_or("bulk") {
-            "bulk" => false,
-            "requests" => true,
-            other => return Err(format!("workload: {other}; needs bulk or requests")),
-        };
-        if requests && setup.setting("size").is_none() {
-            return Err("size: absent; needs the length of a response in bytes".to_owned());
-        }
-        Ok(Application {
-            role: setup.role,
-            requests,
-            size: setup.number("size", u64::MAX)?,
-            request: setup.number("request", 100)?,
-            count: if requests { setup.number("requests", 1)? } else { 1 },
-            packet_bytes: setup.most_bytes as usize,
+    /// Creates an application that has not started yet.
+    pub fn new(settings: &Settings, most_bytes: u32) -> Application {
+        Application {
+            role: settings.role,
+            requests: settings.requests,
+            size: settings.size,
+            request: settings.request,
+            count: settings.count,
+            packet_bytes: most_bytes as usize,
             outgoing: None,
             opened: 0,
             finished: 0,
             requested_ps: 0,
-            responses_s: Vec::new(),
+            responses: ResponseTimes::default(),
             delivered: 0,
             completed_ps: None,
-        })
-    }
-
-    /// Returns whether the flow's receiver sends requests.
-    pub fn is_requesting(&self) -> bool {
-        self.requests
+        }
     }
 
     /// Returns whether this end has sent and received all that it must.
@@ -75,18 +62,7 @@ impl Application {
 
     /// Returns the columns about responses.
     pub fn responses(&self) -> Vec<(String, f64)> {
-        if self.responses_s.is_empty() {
-            return Vec::new();
-        }
-        let (count, sum) = (self.responses_s.len() as f64, self.responses_s.iter().sum::<f64>());
-        let max = self.responses_s.iter().copied().fold(0.0, f64::max);
-        [
-            ("responses", count),
-            ("mean_response_s", sum / count),
-            ("max_response_s", max),
-        ]
-        .map(|(name, value)| (name.to_owned(), value))
-        .into()
+        self.responses.values()
     }
 
     /// Reads and writes all streams that are ready.
@@ -104,11 +80,7 @@ impl Application {
                 }
             }
         }
-        if connects
-            && self.outgoing.is_none()
-            && self.opened < self.count
-            && self.opened == self.responses_s.len() as u64
-        {
+        if connects && self.outgoing.is_none() && self.opened < self.count && self.opened == self.responses.count() {
             self.requested_ps = now;
             let stream = if self.requests { 4 * self.opened } else { 2 };
             self.outgoing = Some((stream, if self.requests { self.request } else { self.size }));
@@ -122,8 +94,8 @@ impl Application {
             (false, Role::Receiver) => self.completed_ps = Some(now),
             (true, Role::Sender) => self.outgoing = Some((stream, self.size)),
             (true, Role::Receiver) => {
-                self.responses_s.push((now - self.requested_ps) as f64 / PS_PER_S);
-                if self.responses_s.len() as u64 == self.count {
+                self.responses.push(now - self.requested_ps);
+                if self.responses.count() == self.count {
                     self.completed_ps = Some(now);
                 }
             }

@@ -7,8 +7,9 @@ use application::Application;
 use boring::pkey::PKey;
 use boring::ssl::{SslContextBuilder, SslMethod, SslSignatureAlgorithm, SslVerifyMode};
 use boring::x509::X509;
+use longpipe_end::adapter::{Reductions, Settings, SplitMix64};
 use longpipe_end::export::Stacks;
-use longpipe_end::{Ecn, End, Outbox, Report, Role, Setup, State, NEVER};
+use longpipe_end::{Ecn, End, Outbox, Report, Setup, State, NEVER};
 use quiche::{Config, Connection, ConnectionId, RecvInfo};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 const PS_PER_NS: u64 = 1_000;
 /// Names of the congestion controls; the first one is the default.
 const CONTROLS: [&str; 3] = ["cubic", "reno", "bbr2_gcongestion"];
-const NAMES: [&str; 6] = ["congestion", "size", "workload", "requests", "request", "window"];
+const MOST_BYTES: u32 = 65_527;
 /// Flow-control window without the setting `window` [byte], because the library's defaults are 0.
 const WINDOW_BYTES: u64 = 16 << 20;
 /// Idle timeout of quiche's example programs [ms].
@@ -41,7 +42,7 @@ longpipe_end::export!(Quiche, c"quiche 0.30.0");
 
 /// One end of a connection.
 struct Side {
-    random: u64,
+    random: SplitMix64,
     start_ps: u64,
     connects: bool,
     /// `Instant` of time zero of the run.
@@ -58,10 +59,7 @@ struct Side {
     closed: Option<(u64, String)>,
     datagrams: u64,
     sent_bytes: u64,
-    /// Congestion window [byte], losses at the latest reduction, and number of reductions.
-    cwnd: usize,
-    lost: usize,
-    reductions: u64,
+    reductions: Reductions,
 }
 
 // SAFETY: all calls for one end come from one thread, one after another.
@@ -89,21 +87,9 @@ fn tls() -> Result<SslContextBuilder, boring::error::ErrorStack> {
 
 impl Side {
     fn new(setup: &Setup<'_>) -> Result<Side, String> {
-        setup.accept(&NAMES)?;
-        let congestion = setup.setting("congestion").unwrap_or(CONTROLS[0]);
-        if !CONTROLS.contains(&congestion) {
-            return Err(format!("congestion: {congestion}; needs {}", CONTROLS.join(", ")));
-        }
-        if !(1200..=65_527).contains(&setup.most_bytes) {
-            let needs = "needs 1200 to 65527 bytes";
-            return Err(format!(
-                "longest_packet: payloads of {} bytes; {needs}",
-                setup.most_bytes
-            ));
-        }
-        let window = setup.number("window", WINDOW_BYTES)?;
-        let application = Application::new(setup)?;
-        let mut random = setup.seed;
+        let settings = Settings::read(setup, &CONTROLS, &[], MOST_BYTES)?;
+        let window = settings.window.unwrap_or(WINDOW_BYTES);
+        let mut random = SplitMix64(setup.seed);
         let made = system::at(0, &mut random, || -> Result<(Config, Instant), String> {
             let mut config =
                 Config::with_boring_ssl_ctx_builder(quiche::PROTOCOL_VERSION, tls().map_err(line)?).map_err(line)?;
@@ -121,18 +107,18 @@ impl Side {
             config.set_max_stream_window(window);
             config.set_initial_max_streams_uni(100);
             config.set_initial_max_streams_bidi(100);
-            config.set_cc_algorithm_name(congestion).map_err(line)?;
+            config.set_cc_algorithm_name(settings.congestion).map_err(line)?;
             Ok((config, Instant::now()))
         });
         let (config, zero) = made?;
         Ok(Side {
             random,
             start_ps: setup.start_ps,
-            connects: application.is_requesting() != (setup.role == Role::Sender),
+            connects: settings.connects(),
             zero,
             config,
             connection: None,
-            application,
+            application: Application::new(&settings, setup.most_bytes),
             paced: VecDeque::new(),
             release: None,
             buffer: vec![0; 65_536],
@@ -140,9 +126,7 @@ impl Side {
             closed: None,
             datagrams: 0,
             sent_bytes: 0,
-            cwnd: 0,
-            lost: 0,
-            reductions: 0,
+            reductions: Reductions::default(),
         })
     }
 
@@ -161,14 +145,9 @@ impl Side {
     }
 
     fn observe(&mut self) {
-        let Some(path) = self.connection.as_ref().and_then(|open| open.path_stats().next()) else {
-            return;
-        };
-        if path.cwnd < self.cwnd && path.lost > self.lost {
-            self.reductions += 1;
-            self.lost = path.lost;
+        if let Some(path) = self.connection.as_ref().and_then(|open| open.path_stats().next()) {
+            self.reductions.observe(path.cwnd as u64, path.lost as u64);
         }
-        self.cwnd = path.cwnd;
     }
 
     fn id() -> ConnectionId<'static> {
@@ -310,7 +289,7 @@ impl End for Side {
             handshake_ps: self.handshake_ps,
             closed: self.closed.clone(),
             sent_bytes: self.sent_bytes,
-            congestion_events: self.reductions,
+            congestion_events: self.reductions.count,
             values: self.application.responses(),
             ..Report::default()
         };

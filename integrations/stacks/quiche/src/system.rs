@@ -3,6 +3,7 @@
 //! quiche reads the system's clock, and takes its random numbers from BoringSSL's `RAND_bytes`. Within this object, both
 //! names are the functions below.
 
+use longpipe_end::adapter::SplitMix64;
 use std::cell::Cell;
 use std::ffi::{c_int, c_uint, c_void};
 
@@ -20,28 +21,23 @@ const NS_PER_S: u64 = 1_000_000_000;
 thread_local! {
     /// Time of the run [ns].
     static NOW: Cell<u64> = const { Cell::new(0) };
-    /// State of SplitMix64.
-    static STATE: Cell<u64> = const { Cell::new(0) };
+    static RANDOM: Cell<SplitMix64> = const { Cell::new(SplitMix64(0)) };
 }
 
-/// Runs `work` at a time of the run [ns], with random numbers from `state`, which advances.
-pub fn at<T>(now: u64, state: &mut u64, work: impl FnOnce() -> T) -> T {
+/// Runs `work` at a time of the run [ns], with random numbers from a generator, which advances.
+pub fn at<T>(now: u64, random: &mut SplitMix64, work: impl FnOnce() -> T) -> T {
     NOW.set(now);
-    STATE.set(*state);
+    RANDOM.set(*random);
     let result = work();
-    *state = STATE.get();
+    *random = RANDOM.get();
     result
 }
 
 /// Fills a buffer with random bytes.
 pub fn fill(bytes: &mut [u8]) {
-    for chunk in bytes.chunks_mut(8) {
-        let state = STATE.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
-        STATE.set(state);
-        let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        chunk.copy_from_slice(&(mixed ^ (mixed >> 31)).to_le_bytes()[..chunk.len()]);
-    }
+    let mut random = RANDOM.get();
+    random.fill(bytes);
+    RANDOM.set(random);
 }
 
 #[no_mangle]

@@ -4,7 +4,8 @@ use crate::endpoint::address;
 use crate::observed::Shared;
 use crate::SERVER_NAME;
 use bytes::Bytes;
-use longpipe_end::{Role, Setup};
+use longpipe_end::adapter::Settings;
+use longpipe_end::Role;
 use s2n_quic::client::Connect;
 use s2n_quic::stream::{ReceiveStream, SendStream};
 use s2n_quic::{Client, Connection, Server};
@@ -20,47 +21,6 @@ const CHUNK_BYTES: usize = 1 << 16;
 
 static ZEROS: [u8; CHUNK_BYTES] = [0; CHUNK_BYTES];
 
-/// What the two applications exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Workload {
-    /// The flow's sender opens the connection and sends one stream.
-    Bulk,
-    /// The flow's receiver opens the connection and sends requests.
-    Requests,
-}
-
-/// Settings of an application.
-#[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    role: Role,
-    pub workload: Workload,
-    /// Bytes of the transfer, or of a response; `u64::MAX` means unlimited.
-    size: u64,
-    request: u64,
-    requests: u64,
-}
-
-impl Settings {
-    /// Reads the settings of a flow.
-    pub fn new(setup: &Setup<'_>) -> Result<Settings, String> {
-        let workload = match setup.setting("workload").unwrap_or("bulk") {
-            "bulk" => Workload::Bulk,
-            "requests" => Workload::Requests,
-            other => return Err(format!("workload: {other}; needs bulk or requests")),
-        };
-        if workload == Workload::Requests && setup.setting("size").is_none() {
-            return Err("size: absent; needs the length of a response in bytes".to_owned());
-        }
-        Ok(Settings {
-            role: setup.role,
-            workload,
-            size: setup.number("size", u64::MAX)?,
-            request: setup.number("request", 100)?,
-            requests: setup.number("requests", 1)?,
-        })
-    }
-}
-
 /// Runs the application of the end that opens the connection.
 pub async fn run_client(client: Client, observed: Shared, settings: Settings) {
     let server = std::net::SocketAddr::from(address(false));
@@ -68,23 +28,20 @@ pub async fn run_client(client: Client, observed: Shared, settings: Settings) {
     let done = async {
         let mut connection = attempt.await?;
         observed.with(|seen| seen.handshake_ps = Some(seen.now_ps));
-        match settings.workload {
-            Workload::Bulk => {
-                let mut stream = connection.open_send_stream().await?;
-                send(&mut stream, settings.size).await?;
-                stream.finish()?;
+        if settings.requests {
+            for _ in 0..settings.count {
+                let from = observed.with(|seen| seen.now_ps);
+                let (mut receives, mut sends) = connection.open_bidirectional_stream().await?.split();
+                send(&mut sends, settings.request).await?;
+                sends.finish()?;
+                receive(&mut receives, &observed, settings.role).await?;
+                observed.with(|seen| seen.on_response(from));
             }
-            Workload::Requests => {
-                for _ in 0..settings.requests {
-                    let from = observed.with(|seen| seen.now_ps);
-                    let (mut receives, mut sends) = connection.open_bidirectional_stream().await?.split();
-                    send(&mut sends, settings.request).await?;
-                    sends.finish()?;
-                    receive(&mut receives, &observed, settings.role).await?;
-                    observed.with(|seen| seen.on_response(from));
-                }
-                observed.with(|seen| seen.completed_ps = Some(seen.now_ps));
-            }
+            observed.with(|seen| seen.completed_ps = Some(seen.now_ps));
+        } else {
+            let mut stream = connection.open_send_stream().await?;
+            send(&mut stream, settings.size).await?;
+            stream.finish()?;
         }
         observed.with(|seen| seen.done = true);
         // Dropping the connection would close it.
@@ -98,24 +55,19 @@ pub async fn run_server(mut server: Server, observed: Shared, settings: Settings
     let done = async {
         let mut connection: Connection = server.accept().await.ok_or("no connection")?;
         observed.with(|seen| seen.handshake_ps = Some(seen.now_ps));
-        match settings.workload {
-            Workload::Bulk => {
-                if let Some(mut stream) = connection.accept_receive_stream().await? {
-                    receive(&mut stream, &observed, settings.role).await?;
-                    observed.with(|seen| seen.completed_ps = Some(seen.now_ps));
-                }
+        if settings.requests {
+            for _ in 0..settings.count {
+                let Some(stream) = connection.accept_bidirectional_stream().await? else {
+                    break;
+                };
+                let (mut receives, mut sends) = stream.split();
+                receive(&mut receives, &observed, settings.role).await?;
+                send(&mut sends, settings.size).await?;
+                sends.finish()?;
             }
-            Workload::Requests => {
-                for _ in 0..settings.requests {
-                    let Some(stream) = connection.accept_bidirectional_stream().await? else {
-                        break;
-                    };
-                    let (mut receives, mut sends) = stream.split();
-                    receive(&mut receives, &observed, settings.role).await?;
-                    send(&mut sends, settings.size).await?;
-                    sends.finish()?;
-                }
-            }
+        } else if let Some(mut stream) = connection.accept_receive_stream().await? {
+            receive(&mut stream, &observed, settings.role).await?;
+            observed.with(|seen| seen.completed_ps = Some(seen.now_ps));
         }
         observed.with(|seen| seen.done = true);
         pending::<Done<()>>().await

@@ -8,10 +8,11 @@ mod endpoint;
 mod observed;
 mod random;
 
-use application::{Settings, Work, Workload};
+use application::Work;
 use endpoint::{Datagram, Driver, Provider};
+use longpipe_end::adapter::Settings;
 use longpipe_end::export::Stacks;
-use longpipe_end::{Ecn, End, Outbox, PacketEvent, Report, Role, Setup, State, NEVER};
+use longpipe_end::{Ecn, End, Outbox, PacketEvent, Report, Setup, State, NEVER};
 use observed::{Observed, Shared};
 use random::Random;
 use s2n_quic::provider::limits::Limits;
@@ -25,7 +26,7 @@ use std::task::{Context, Wake, Waker};
 
 /// Names of the congestion controls; the first one is the default.
 const CONTROLS: [&str; 2] = ["cubic", "bbr"];
-const NAMES: [&str; 6] = ["congestion", "size", "workload", "requests", "request", "window"];
+const MOST_BYTES: u32 = 65_507;
 /// Name in the certificate of the other stacks.
 const SERVER_NAME: &str = "longpipe.test";
 const PROTOCOL: [&[u8]; 1] = [b"longpipe"];
@@ -77,12 +78,11 @@ fn line(error: impl std::fmt::Display) -> String {
 }
 
 /// Returns the limits of the library, with the windows of the setting `window`, if there is one.
-fn limits(setup: &Setup<'_>) -> Result<Limits, String> {
+fn limits(settings: &Settings) -> Result<Limits, String> {
     let limits = Limits::default();
-    if setup.setting("window").is_none() {
+    let Some(window) = settings.window else {
         return Ok(limits);
-    }
-    let window = setup.number("window", 0)?;
+    };
     let buffer = u32::try_from(window).map_err(|_| format!("window: {window}; needs at most 4294967295 bytes"))?;
     let set = || {
         limits
@@ -97,27 +97,15 @@ fn limits(setup: &Setup<'_>) -> Result<Limits, String> {
 
 impl Side {
     fn new(setup: &Setup<'_>) -> Result<Side, String> {
-        setup.accept(&NAMES)?;
-        let congestion = setup.setting("congestion").unwrap_or(CONTROLS[0]);
-        if !CONTROLS.contains(&congestion) {
-            return Err(format!("congestion: {congestion}; needs {}", CONTROLS.join(", ")));
-        }
-        if !(1200..=65_507).contains(&setup.most_bytes) {
-            let needs = "needs 1200 to 65507 bytes";
-            return Err(format!(
-                "longest_packet: payloads of {} bytes; {needs}",
-                setup.most_bytes
-            ));
-        }
-        let settings = Settings::new(setup)?;
-        let connects = (settings.workload == Workload::Requests) != (setup.role == Role::Sender);
+        let settings = Settings::read(setup, &CONTROLS, &[], MOST_BYTES)?;
+        let connects = settings.connects();
         let observed = Shared::new(Observed::new(setup.logs_packets));
         let slot = Arc::new(Mutex::new(None));
         let provider = Provider::new(connects, setup.most_bytes, slot.clone());
         let random = Random::new(setup.seed);
-        let limits = limits(setup)?;
+        let limits = limits(&settings)?;
         // The controls have different types, of which the builders' types depend.
-        let work = match congestion {
+        let work = match settings.congestion {
             "bbr" => {
                 let control = congestion_controller::Bbr::default();
                 start(connects, provider, random, limits, control, &observed, settings)

@@ -1,6 +1,7 @@
 //! What an end has observed of its connection: the library's events, and the progress of the application.
 
 use crate::picoseconds;
+use longpipe_end::adapter::{Reductions, ResponseTimes};
 use longpipe_end::packets::{LossEvidence, PacketEventKind, PacketType};
 use longpipe_end::{PacketEvent, Report, State};
 use s2n_quic::provider::event::events::{
@@ -9,8 +10,6 @@ use s2n_quic::provider::event::events::{
 use s2n_quic::provider::event::{ConnectionInfo, ConnectionMeta, Subscriber};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-
-const PS_PER_S: f64 = 1e12;
 
 /// Counters and times of an end.
 #[derive(Debug, Default)]
@@ -27,14 +26,12 @@ pub struct Observed {
     pub done: bool,
     pub packets: Vec<PacketEvent>,
     logs_packets: bool,
-    responses_s: Vec<f64>,
+    responses: ResponseTimes,
     sent_packets: u64,
     lost_packets: u64,
     lost_bytes: u64,
     cwnd: Option<u64>,
-    /// Number of losses at the latest reduction of the window.
-    losses_at_reduction: u64,
-    reductions: u64,
+    reductions: Reductions,
     /// Smoothed and minimum RTT.
     rtt: Option<(Duration, Duration)>,
     mtu: Option<u16>,
@@ -53,7 +50,7 @@ impl Observed {
 
     /// Counts a response to a request of time `from` [ps].
     pub fn on_response(&mut self, from: u64) {
-        self.responses_s.push((self.now_ps - from) as f64 / PS_PER_S);
+        self.responses.push(self.now_ps - from);
     }
 
     /// Returns the state of the sender.
@@ -71,34 +68,26 @@ impl Observed {
     /// Returns the counters, without those of datagrams.
     pub fn report(&self) -> Report {
         let rtt = |of: fn((Duration, Duration)) -> Duration| self.rtt.map_or(f64::NAN, |rtt| of(rtt).as_secs_f64());
-        let mut values = vec![
+        let values = [
             ("cwnd_bytes", self.cwnd.map_or(f64::NAN, |bytes| bytes as f64)),
             ("srtt_s", rtt(|(smoothed, _)| smoothed)),
             ("min_rtt_s", rtt(|(_, min)| min)),
             ("mtu_bytes", self.mtu.map_or(f64::NAN, f64::from)),
             ("timeouts", self.timeouts as f64),
         ];
-        if !self.responses_s.is_empty() {
-            let (count, sum) = (self.responses_s.len() as f64, self.responses_s.iter().sum::<f64>());
-            let max = self.responses_s.iter().copied().fold(0.0, f64::max);
-            values.extend([
-                ("responses", count),
-                ("mean_response_s", sum / count),
-                ("max_response_s", max),
-            ]);
-        }
         Report {
             delivered_bytes: self.delivered,
             completed_ps: self.completed_ps,
             sent_packets: self.sent_packets,
             lost_packets: self.lost_packets,
             lost_bytes: self.lost_bytes,
-            congestion_events: self.reductions,
+            congestion_events: self.reductions.count,
             handshake_ps: self.handshake_ps,
             closed: self.closed.clone().filter(|_| !self.done),
             values: values
-                .into_iter()
                 .map(|(name, value)| (name.to_owned(), value))
+                .into_iter()
+                .chain(self.responses.values())
                 .collect(),
             ..Report::default()
         }
@@ -187,10 +176,7 @@ impl Subscriber for Shared {
     fn on_recovery_metrics(&mut self, (): &mut (), _meta: &ConnectionMeta, event: &RecoveryMetrics<'_>) {
         self.with(|seen| {
             let cwnd = u64::from(event.congestion_window);
-            if seen.cwnd.is_some_and(|before| cwnd < before) && seen.lost_packets > seen.losses_at_reduction {
-                seen.reductions += 1;
-                seen.losses_at_reduction = seen.lost_packets;
-            }
+            seen.reductions.observe(cwnd, seen.lost_packets);
             seen.cwnd = Some(cwnd);
             // Before the first sample, the minimum is absent, that is 0.
             seen.rtt = (!event.min_rtt.is_zero()).then_some((event.smoothed_rtt, event.min_rtt));

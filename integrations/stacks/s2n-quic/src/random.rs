@@ -1,5 +1,6 @@
 //! Random numbers from the seed of an end.
 
+use longpipe_end::adapter::SplitMix64;
 use s2n_quic::provider::connection_id::{ConnectionInfo, Generator as IdGenerator, LocalId, Validator};
 use s2n_quic::provider::random::Generator;
 use s2n_quic::provider::stateless_reset_token::Generator as TokenGenerator;
@@ -10,24 +11,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Length of connection IDs, as by default.
 const ID_BYTES: usize = 16;
 
-/// SplitMix64, whose state the providers of an end share.
+/// A generator that the providers of an end share.
 #[derive(Clone, Debug)]
-pub struct Random(Arc<Mutex<u64>>);
+pub struct Random(Arc<Mutex<SplitMix64>>);
 
 impl Random {
     /// Creates a generator.
     pub fn new(seed: u64) -> Random {
-        Random(Arc::new(Mutex::new(seed)))
+        Random(Arc::new(Mutex::new(SplitMix64(seed))))
     }
 
     fn fill(&self, bytes: &mut [u8]) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for chunk in bytes.chunks_mut(8) {
-            *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            chunk.copy_from_slice(&(mixed ^ (mixed >> 31)).to_le_bytes()[..chunk.len()]);
-        }
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).fill(bytes);
     }
 }
 

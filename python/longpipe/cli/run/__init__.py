@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from longpipe.cli.toolkit.given import needing
+from longpipe.cli.toolkit.help import MORE
 from longpipe.cli.toolkit.naming import change
 from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
 from longpipe.cli.toolkit.safe import echo
@@ -21,6 +22,7 @@ from longpipe.errors import ScenarioError
 from longpipe.inputs import read_text
 from longpipe.result.captures import CaptureError
 from longpipe.system.files import check_directory, check_file
+from longpipe.system.memory import shown as bytes_shown
 
 if TYPE_CHECKING:
     from longpipe.cli.toolkit.progress import RunBar
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
     from longpipe.store import Store
 
 
-COMMAND: Final = needing({"--qlog-dialect": "--qlog", "--trace": "--csv"})
+COMMAND: Final = needing({"--qlog-dialect": "--qlog", "--qlog-event": "--qlog", "--trace": "--csv"})
+# Length of all qlog files above which `run` warns [byte]. Readers such as qvis load whole files into memory.
+LONG_QLOG_BYTES: Final = 100_000_000
 
 
 class Trace(StrEnum):
@@ -73,6 +77,12 @@ def run(
     qlog_dialect: Dialect = typer.Option(
         Dialect.CURRENT, help="Dialect of qlog: the current draft, or 0.3, which qvis reads."
     ),
+    qlog_event: list[str] | None = typer.Option(
+        None,
+        metavar="NAME",
+        help="Write only this event of qlog, as packet_lost. Repeat for more.",
+        rich_help_panel=MORE,
+    ),
     perfetto: Path | None = typer.Option(
         None, metavar="FILE", help="Write windows, RTTs, queues and events as a Perfetto trace."
     ),
@@ -99,7 +109,7 @@ def run(
     wanted = [kind.value for kind in trace or []] + _traces(scenario, qlog, perfetto)
     if wanted:
         scenario = scenario.with_(**{f"traces.{kind}": True for kind in wanted})
-    _check_outputs(json, csv, qlog, perfetto)
+    _check_outputs(json, csv, qlog, qlog_event or [], perfetto)
     captures = _captures(capture or [])
     warn(scenario)
     with ExitStack() as stack, RunBar(scenario.name) as bar:
@@ -118,7 +128,7 @@ def run(
     warn_of_replaced(result)
     if csv is not None:
         result.to_csv(csv)
-    _write_traces(result, qlog, qlog_dialect, perfetto)
+    _write_traces(result, qlog, qlog_dialect, qlog_event, perfetto)
     if json is not None:
         write_output(json, result.to_json())
     if not is_stdout(json):
@@ -128,12 +138,18 @@ def run(
         raise failure
 
 
-def _check_outputs(json: str | None, csv: Path | None, qlog: Path | None, perfetto: Path | None) -> None:
+def _check_outputs(
+    json: str | None, csv: Path | None, qlog: Path | None, qlog_events: list[str], perfetto: Path | None
+) -> None:
     """Raises ScenarioError for an output that cannot be written, before the run."""
     check_output("--json", json)
     for option, directory in (("--csv", csv), ("--qlog", qlog)):
         if directory is not None:
             check_directory(option, directory)
+    if qlog_events:
+        from longpipe.qlog import check_events
+
+        check_events("--qlog-event", qlog_events)
     if perfetto is not None:
         check_file("--perfetto", perfetto)
 
@@ -153,12 +169,21 @@ def _traces(scenario: Scenario, qlog: Path | None, perfetto: Path | None) -> lis
     return wanted
 
 
-def _write_traces(result: Result, qlog: Path | None, dialect: Dialect, perfetto: Path | None) -> None:
+def _write_traces(
+    result: Result, qlog: Path | None, dialect: Dialect, qlog_events: list[str] | None, perfetto: Path | None
+) -> None:
     """Writes qlog and a Perfetto trace, if requested."""
     if qlog is not None:
         from longpipe import qlog as written_as_qlog
 
-        written_as_qlog.write(result, qlog, dialect.value)
+        files = written_as_qlog.write(result, qlog, dialect.value, qlog_events)
+        written_bytes = sum(file.stat().st_size for file in files)
+        if written_bytes > LONG_QLOG_BYTES:
+            echo(
+                f"warning: qlog: {bytes_shown(written_bytes)} in {len(files)} files; --qlog-event packet_lost, or a "
+                f"shorter duration, makes them shorter",
+                err=True,
+            )
     if perfetto is not None:
         from longpipe import perfetto as written_as_perfetto
 
