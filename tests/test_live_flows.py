@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from live_programs import live
-from longpipe.live.flow_limits import RealFlow, lines, real_flows
+from longpipe.live.flow_limits import RealFlow, lines
+from longpipe.live.real_flows import PathCounts, real_flows
 from longpipe.live.sockets import parsed
 
 # A program that sends for two seconds with a given send buffer, and pauses between writes.
@@ -116,7 +117,7 @@ def test_the_kernels_counters_are_read_where_they_are() -> None:
     (one,) = real_flows(hosts, names, [])
     assert (one.peer, one.limited_by, one.acked_bytes, one.lasted_s) == ("b", "send buffer", 5_000_000, 10.0)
     assert one.retransmitted == 7
-    (one,) = real_flows(hosts, names, [("10.0.0.1", 4000, "10.0.0.7", 80, 5_400_000, 10.2, 9)])
+    (one,) = real_flows(hosts, names, [PathCounts("10.0.0.1", 4000, "10.0.0.7", 80, 5_400_000, 10.2, 9)])
     assert (one.acked_bytes, one.lasted_s, one.retransmitted) == (5_400_000, 10.2, 9)
     assert parsed(bytes(content[:100])) is None
 

@@ -1,13 +1,10 @@
-//! Attributes of structs, fields and variants.
+//! The attributes `field` and `described`, and those of other crates that the descriptions use: documentation and serde's.
 
+use crate::literals::{json, pair, text, texts};
 use syn::meta::ParseNestedMeta;
-use syn::parse::{Parse, ParseStream};
-use syn::{
-    braced, bracketed, parenthesized, token, Attribute, Error, Expr, ExprLit, Ident, Lit, LitStr, Meta, Result, Token,
-    Type,
-};
+use syn::{parenthesized, Attribute, Error, Expr, ExprLit, Ident, Lit, LitStr, Meta, Result, Token, Type};
 
-/// Attribute `field`.
+/// Attribute `field` of a field. The documentation of the crate explains its entries.
 #[derive(Default)]
 pub struct OfField {
     pub range: Option<LitStr>,
@@ -44,7 +41,7 @@ impl OfField {
     }
 }
 
-/// A problem of a field that exists if a condition holds.
+/// A rule across the fields of a part: if the condition holds, `field` has a problem.
 pub struct Rule {
     pub field: LitStr,
     pub condition: LitStr,
@@ -53,7 +50,7 @@ pub struct Rule {
     pub remedy: Option<(String, String)>,
 }
 
-/// Attribute `described`.
+/// Attribute `described` of a struct, an enum or a variant. The documentation of the crate explains its entries.
 #[derive(Default)]
 pub struct OfPart {
     pub label: String,
@@ -69,49 +66,38 @@ pub struct OfPart {
     pub skip: bool,
 }
 
+/// Parses the attribute `field` of a field.
 pub fn of_field(attributes: &[Attribute]) -> Result<OfField> {
     let mut declared = OfField::default();
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("field")) {
         attribute.parse_nested_meta(|meta| {
-            if meta.path.is_ident("range") {
-                declared.range = Some(meta.value()?.parse()?);
-            } else if meta.path.is_ident("default") {
-                declared.default = Some(json(meta.value()?)?);
-            } else if meta.path.is_ident("len") {
-                declared.len = Some(meta.value()?.parse()?);
-            } else if meta.path.is_ident("each") {
-                declared.each = texts(&meta)?;
-            } else if meta.path.is_ident("written") {
-                let [name, len] =
-                    <[LitStr; 2]>::try_from(texts(&meta)?).map_err(|_| meta.error("needs a name and lengths"))?;
-                declared.written = Some((name.value(), len));
-            } else if meta.path.is_ident("ascending") {
-                declared.ascending = true;
-            } else if meta.path.is_ident("increasing") {
-                declared.increasing = true;
-            } else if meta.path.is_ident("sums_to_one") {
-                declared.sums_to_one = true;
-            } else if meta.path.is_ident("pattern") {
-                declared.pattern = Some(meta.value()?.parse::<LitStr>()?.value());
-            } else if meta.path.is_ident("values") {
-                declared.values = texts(&meta)?.iter().map(LitStr::value).collect();
-            } else if meta.path.is_ident("of") {
-                declared.of = Some(meta.value()?.parse()?);
-            } else if meta.path.is_ident("unit") {
-                declared.unit = Some(meta.value()?.parse::<LitStr>()?.value());
-            } else if meta.path.is_ident("word") {
-                declared.word = Some(meta.value()?.parse::<LitStr>()?.value());
-            } else if meta.path.is_ident("profile") {
-                declared.profiles.push(pair(&meta)?);
-            } else if meta.path.is_ident("later") {
-                declared.later = true;
-            } else if meta.path.is_ident("skip") {
-                declared.skip = true;
-            } else {
-                return Err(meta.error(
-                    "needs range, default, len, each, values, written, of, unit, word, profile, pattern, ascending, \
-                     increasing, sums_to_one, later or skip",
-                ));
+            match name_of(&meta).as_str() {
+                "range" => declared.range = Some(meta.value()?.parse()?),
+                "default" => declared.default = Some(json(meta.value()?)?),
+                "len" => declared.len = Some(meta.value()?.parse()?),
+                "each" => declared.each = texts(&meta)?,
+                "written" => {
+                    let [name, len] =
+                        <[LitStr; 2]>::try_from(texts(&meta)?).map_err(|_| meta.error("needs a name and lengths"))?;
+                    declared.written = Some((name.value(), len));
+                }
+                "ascending" => declared.ascending = true,
+                "increasing" => declared.increasing = true,
+                "sums_to_one" => declared.sums_to_one = true,
+                "pattern" => declared.pattern = Some(text(&meta)?),
+                "values" => declared.values = texts(&meta)?.iter().map(LitStr::value).collect(),
+                "of" => declared.of = Some(meta.value()?.parse()?),
+                "unit" => declared.unit = Some(text(&meta)?),
+                "word" => declared.word = Some(text(&meta)?),
+                "profile" => declared.profiles.push(pair(&meta)?),
+                "later" => declared.later = true,
+                "skip" => declared.skip = true,
+                _ => {
+                    return Err(meta.error(
+                        "needs range, default, len, each, values, written, of, unit, word, profile, pattern, \
+                         ascending, increasing, sums_to_one, later or skip",
+                    ))
+                }
             }
             Ok(())
         })?;
@@ -119,36 +105,32 @@ pub fn of_field(attributes: &[Attribute]) -> Result<OfField> {
     Ok(declared)
 }
 
+/// Parses the attribute `described` of a struct, an enum or a variant.
 pub fn of_part(attributes: &[Attribute]) -> Result<OfPart> {
     let mut part = OfPart::default();
-    for attribute in attributes
-        .iter()
-        .filter(|attribute| attribute.path().is_ident("described"))
-    {
+    let described = |attribute: &&Attribute| attribute.path().is_ident("described");
+    for attribute in attributes.iter().filter(described) {
         attribute.parse_nested_meta(|meta| {
-            if meta.path.is_ident("label") {
-                part.label = meta.value()?.parse::<LitStr>()?.value();
-            } else if meta.path.is_ident("name") {
-                part.name = Some(meta.value()?.parse::<LitStr>()?.value());
-            } else if meta.path.is_ident("draws") {
-                part.draws = true;
-            } else if meta.path.is_ident("rules_of") {
-                part.rules_of = Some(meta.value()?.parse()?);
-            } else if meta.path.is_ident("rule") {
-                part.rules.push(rule(&meta)?);
-            } else if meta.path.is_ident("fact") {
-                part.facts.push(pair(&meta)?);
-            } else if meta.path.is_ident("input") {
-                part.inputs.push(input(&meta)?);
-            } else if meta.path.is_ident("skip") {
-                part.skip = true;
-            } else {
-                return Err(meta.error("needs label, name, rule, rules_of, fact, input, skip or draws"));
+            match name_of(&meta).as_str() {
+                "label" => part.label = text(&meta)?,
+                "name" => part.name = Some(text(&meta)?),
+                "draws" => part.draws = true,
+                "rules_of" => part.rules_of = Some(meta.value()?.parse()?),
+                "rule" => part.rules.push(rule(&meta)?),
+                "fact" => part.facts.push(pair(&meta)?),
+                "input" => part.inputs.push(input(&meta)?),
+                "skip" => part.skip = true,
+                _ => return Err(meta.error("needs label, name, rule, rules_of, fact, input, skip or draws")),
             }
             Ok(())
         })?;
     }
     Ok(part)
+}
+
+/// Returns the name of an entry of an attribute; empty if it is not an identifier.
+fn name_of(meta: &ParseNestedMeta<'_>) -> String {
+    meta.path.get_ident().map(Ident::to_string).unwrap_or_default()
 }
 
 /// Returns the documentation, with each paragraph on one line.
@@ -190,24 +172,6 @@ fn kebab(name: &str) -> String {
     kebab_case
 }
 
-fn texts(meta: &ParseNestedMeta<'_>) -> Result<Vec<LitStr>> {
-    let within;
-    parenthesized!(within in meta.input);
-    let texts = within.parse_terminated(<LitStr as Parse>::parse, Token![,])?;
-    Ok(texts.into_iter().collect())
-}
-
-/// Parses a name and a value, and returns the value as JSON.
-fn pair(meta: &ParseNestedMeta<'_>) -> Result<(String, String)> {
-    let within;
-    parenthesized!(within in meta.input);
-    let name = within.parse::<LitStr>()?.value();
-    within.parse::<Token![,]>()?;
-    let value = json(&within)?;
-    within.parse::<Option<Token![,]>>()?;
-    Ok((name, value))
-}
-
 /// Parses a field, a condition, a message, and optionally a remedy.
 fn rule(meta: &ParseNestedMeta<'_>) -> Result<Rule> {
     let within;
@@ -240,43 +204,4 @@ fn input(meta: &ParseNestedMeta<'_>) -> Result<(Type, String)> {
         None => String::new(),
     };
     Ok((part, before))
-}
-
-/// Parses a literal, a list, or a table of literals, and returns it as JSON.
-fn json(input: ParseStream<'_>) -> Result<String> {
-    if input.peek(token::Brace) {
-        let within;
-        braced!(within in input);
-        let item = |input: ParseStream<'_>| {
-            let name = input.parse::<Ident>()?;
-            input.parse::<Token![=]>()?;
-            Ok(format!("\"{name}\": {}", json(input)?))
-        };
-        let items = within.parse_terminated(item, Token![,])?;
-        return Ok(format!("{{{}}}", items.into_iter().collect::<Vec<_>>().join(", ")));
-    }
-    if input.peek(token::Bracket) {
-        let within;
-        bracketed!(within in input);
-        let items = within.parse_terminated(json, Token![,])?;
-        return Ok(format!("[{}]", items.into_iter().collect::<Vec<_>>().join(", ")));
-    }
-    if input.peek(Ident) && input.fork().parse::<Ident>()? == "null" {
-        return Ok(input.parse::<Ident>()?.to_string());
-    }
-    let sign = if input.parse::<Option<Token![-]>>()?.is_some() {
-        "-"
-    } else {
-        ""
-    };
-    match input.parse()? {
-        Lit::Str(text) => Ok(format!("{:?}", text.value())),
-        Lit::Int(number) => Ok(format!("{sign}{}", number.base10_digits())),
-        Lit::Float(number) => Ok(format!("{sign}{}", number.base10_digits())),
-        Lit::Bool(value) => Ok(value.value.to_string()),
-        other => Err(Error::new_spanned(
-            other,
-            "needs a text, a number, a boolean, or a list of them",
-        )),
-    }
 }

@@ -34,6 +34,7 @@ mod attributes;
 mod from_json;
 mod interval;
 mod kinds;
+mod literals;
 mod name;
 mod part;
 mod rule;

@@ -8,6 +8,9 @@
 use longpipe_events::{Span, Time, PS_PER_SECOND};
 use longpipe_tcp::Problem;
 
+/// Maximum duration of a run [ps]: 100 days.
+pub const MAX_DURATION: u64 = 100 * 86_400 * PS_PER_SECOND;
+
 /// A time after the end of every run.
 pub const AFTER_ANY_RUN: Time = Time(1 << 63);
 

@@ -9,7 +9,7 @@ from typing import Final
 from longpipe.errors import RunError
 from longpipe.live.carrier import USUAL, Attached, Carrier, Settings
 from longpipe.live.certificate import Certificate
-from longpipe.live.device import listened_to
+from longpipe.live.device import open_packet_socket
 from longpipe.live.hosts import Plan
 from longpipe.run import check_seed
 
@@ -38,7 +38,7 @@ def between(
         attached = []
         for interface, addresses_of_interface in zip(interfaces, addresses, strict=True):
             with _socket_errors_of(interface):
-                packets = stack.enter_context(listened_to(interface))
+                packets = stack.enter_context(open_packet_socket(interface))
             attached.append(
                 Attached(
                     addresses_of_interface, "packet", packets.detach(), _ethernet(interface, addresses_of_interface)

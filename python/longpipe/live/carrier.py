@@ -12,10 +12,11 @@ from longpipe import _core
 from longpipe.errors import RunError, ScenarioError
 from longpipe.live.awake import Awake
 from longpipe.live.certificate import Certificate
-from longpipe.live.device import overrun
-from longpipe.live.flow_limits import PathCounts, RealFlow
+from longpipe.live.device import drops_of_socket
+from longpipe.live.flow_limits import RealFlow
 from longpipe.live.hosts import Plan
 from longpipe.live.priority import hurry
+from longpipe.live.real_flows import PathCounts
 from longpipe.live.starved import waited_s, waited_since
 from longpipe.live.stolen import stolen_s, stolen_since
 from longpipe.run import control_error, register_classes
@@ -119,7 +120,7 @@ class Carrier:
         self._stolen_s, self._waited_s = stolen_since(self._stolen_before_s), waited_since(self._waiting_s)
         self._awake.__exit__()
         for device_socket in self._sockets:
-            self.overrun += overrun(device_socket)
+            self.overrun += drops_of_socket(device_socket)
             device_socket.close()
 
     def has_ended(self) -> bool:
@@ -150,8 +151,7 @@ class Carrier:
     def connections(self) -> list[PathCounts]:
         """Returns the counts of TCP connections whose packets were carried; raises the error that ended the thread."""
         self._check()
-        counts: list[PathCounts] = (self._result or {})["connections"]
-        return counts
+        return [PathCounts(*counts) for counts in (self._result or {})["connections"]]
 
     def counters(self) -> dict[str, Any]:
         """Returns the present counters of the path; `delivered_bytes` has the bytes delivered to each host, by name."""

@@ -64,7 +64,7 @@ def _create(request: dict[str, Any]) -> device.Device:
             _mount_over(HOSTS, folder, Path(HOSTS).read_text(encoding="utf-8") + "\n".join(request["hosts"]) + "\n")
             if request["outside"] == "there":
                 _mount_over(RESOLVERS, folder, f"nameserver {request['resolver']}\n")
-    host_device = device.opened(request["device"], request["mtu"])
+    host_device = device.open_device(request["device"], request["mtu"])
     device.configure(request["mtu"], request["address"], request["address_6"], request["outside"], request["others"])
     # All users may use ping.
     with contextlib.suppress(OSError):
@@ -141,7 +141,7 @@ def _run_in_child(command: list[str], control: socket.socket, counters: TextIO) 
             signal.sigtimedwait([signal.SIGCHLD], sockets.APART_S)
     status = ended[1]
     with contextlib.suppress(OSError):
-        report = {"dropped": device.dropped(counters), "connections": sampler.connections()}
+        report = {"dropped": device.drops_of_queue(counters), "connections": sampler.connections()}
         control.send(json.dumps(report).encode())
     return _code(status)
 

@@ -1,17 +1,14 @@
-"""What limited the TCP connections of real programs, determined from their kernels' counters."""
+"""What limited a TCP connection of a real program, determined from its kernel's counters."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
 
-from longpipe.live.hosts import Plan
-from longpipe.scenario.paths import sustained_bps
 from longpipe.units import RATE, SIZE
 from longpipe.verdicts.limits import MEANINGS
 from longpipe.verdicts.limits.causes import Limit as LimitOfRun
-from longpipe.verdicts.limits.ports import PortCounters
-from longpipe.verdicts.limits.thresholds import BUSY, SLOW_START_ROUND_TRIPS
+from longpipe.verdicts.limits.thresholds import SLOW_START_ROUND_TRIPS
 
 # Limits of `longpipe run`, and the send buffer of a real host.
 Limit = LimitOfRun | Literal["send buffer"]
@@ -19,9 +16,9 @@ Limit = LimitOfRun | Literal["send buffer"]
 State = Literal["application", "window", "send buffer", "path"]
 
 # Factor by which a larger buffer or window must raise the rate of a connection in order to limit it.
-RISES: Final = 1.05
+MIN_GAIN: Final = 1.05
 # Size of the initial window of Linux [segments], in full segments of Ethernet [bytes].
-_INITIAL_BYTES: Final = 10 * 1448
+_INITIAL_WINDOW_BYTES: Final = 10 * 1448
 # Maximum number of connections in the report, and minimum amount of data [bytes] that a reported connection has sent.
 MAX_SHOWN: Final = 5
 MIN_BYTES: Final = 10_000
@@ -59,9 +56,13 @@ class RealFlow:
     path_limit: LimitOfRun = "congestion"
 
     @property
+    def duration_s(self) -> float:
+        """Returns the duration of the connection [s], which is above 0."""
+        return max(self.lasted_s, self.busy_s, 1e-9)
+
+    @property
     def shares(self) -> dict[State, float]:
         """Returns the share of the connection's duration in each state of the sender."""
-        whole_s = max(self.lasted_s, self.busy_s, 1e-9)
         path_s = max(0.0, self.busy_s - self.window_s - self.buffer_s)
         window_s, buffer_s = self.window_s, self.buffer_s
         # The kernel counts only the time in which it notices a limit, and it does not notice a full send buffer of a
@@ -72,16 +73,16 @@ class RealFlow:
         elif window_s > 0 and self.peer_window_bytes is not None and self.cwnd_bytes > self.peer_window_bytes:
             window_s, path_s = window_s + path_s, 0.0
         return {
-            "path": path_s / whole_s,
-            "window": window_s / whole_s,
-            "send buffer": buffer_s / whole_s,
-            "application": max(0.0, 1 - self.busy_s / whole_s),
+            "path": path_s / self.duration_s,
+            "window": window_s / self.duration_s,
+            "send buffer": buffer_s / self.duration_s,
+            "application": max(0.0, 1 - self.busy_s / self.duration_s),
         }
 
     @property
     def rate_bps(self) -> float:
         """Returns the mean rate of acknowledged data [bit/s]."""
-        return 8 * self.acked_bytes / max(self.lasted_s, self.busy_s, 1e-9)
+        return 8 * self.acked_bytes / self.duration_s
 
     @property
     def possible_bps(self) -> float:
@@ -94,13 +95,13 @@ class RealFlow:
         pipe_bytes = self.path_bps * self.rtt_s / 8
         if not math.isfinite(pipe_bytes) or not self.lasted_s or not self.acked_bytes:
             return math.inf
-        growing = min(
-            math.log2(max(1.0, pipe_bytes / _INITIAL_BYTES)),
-            math.ceil(math.log2(1 + self.acked_bytes / _INITIAL_BYTES)),
+        doublings = min(
+            math.log2(max(1.0, pipe_bytes / _INITIAL_WINDOW_BYTES)),
+            math.ceil(math.log2(1 + self.acked_bytes / _INITIAL_WINDOW_BYTES)),
         )
-        rest_bytes = max(0.0, self.acked_bytes - _INITIAL_BYTES * (2**growing - 1))
-        last_bytes = rest_bytes + _INITIAL_BYTES * 2 ** (growing - 1)
-        return 8 * self.acked_bytes / ((growing + 1) * self.rtt_s + 8 * last_bytes / self.path_bps)
+        rest_bytes = max(0.0, self.acked_bytes - _INITIAL_WINDOW_BYTES * (2**doublings - 1))
+        last_bytes = rest_bytes + _INITIAL_WINDOW_BYTES * 2 ** (doublings - 1)
+        return 8 * self.acked_bytes / ((doublings + 1) * self.rtt_s + 8 * last_bytes / self.path_bps)
 
     @property
     def limited_by(self) -> Limit:
@@ -113,7 +114,7 @@ class RealFlow:
         largest = max(shares, key=lambda state: shares[state])
         if largest == "application":
             return largest
-        if largest != "path" and self.possible_bps >= RISES * self.rate_bps:
+        if largest != "path" and self.possible_bps >= MIN_GAIN * self.rate_bps:
             return largest
         rounds = self.lasted_s / self.rtt_s if self.rtt_s else math.inf
         is_growing = not self.retransmitted and (largest != "path" or rounds < SLOW_START_ROUND_TRIPS)
@@ -142,65 +143,6 @@ class RealFlow:
             f"{self.host}:{self.port} -> {self.peer}:{self.peer_port}: {rate}, limited by {limit}{share} "
             f"{self.lasted_s:.1f} s{self.advice}"
         )
-
-
-# Sender's address and port, receiver's address and port, acknowledged bytes, time of the latest ACK of new data [s]
-# since the connection was established, and number of retransmitted segments.
-PathCounts = tuple[str, int, str, int, int, float, int]
-
-
-def real_flows(
-    hosts: Mapping[str, Iterable[Mapping[str, Any]]], names: Mapping[str, str], on_path: Iterable[PathCounts]
-) -> tuple[RealFlow, ...]:
-    """Returns the connections that hosts report, by descending amount of data; `names` maps addresses to hosts.
-
-    The counts of `on_path` replace those of the kernel. The path counts at most 4096 connections.
-    """
-    counted = {
-        (names.get(host, host), port, names.get(peer, peer), peer_port): (acked_bytes, lasted_s, retransmitted)
-        for host, port, peer, peer_port, acked_bytes, lasted_s, retransmitted in on_path
-    }
-    flows_by_data = []
-    for host, connections in hosts.items():
-        for connection in connections:
-            fields = {name: connection[name] for name in RealFlow.__dataclass_fields__ if name in connection}
-            flow = RealFlow(**{**fields, "host": host, "peer": names.get(connection["peer"], connection["peer"])})
-            if counts := counted.get((host, flow.port, flow.peer, flow.peer_port)):
-                acked_bytes, lasted_s, retransmitted = counts
-                lasted_s = max(flow.lasted_s, lasted_s)
-                flow = replace(flow, acked_bytes=acked_bytes, lasted_s=lasted_s, retransmitted=retransmitted)
-            flows_by_data.append(flow)
-    return tuple(sorted(flows_by_data, key=lambda flow: -flow.acked_bytes))
-
-
-def with_path(
-    flows: Iterable[RealFlow], plan: Plan, ports: Mapping[str, Any], elapsed_s: float
-) -> tuple[RealFlow, ...]:
-    """Returns the connections with the rate and the limit of their paths, from the counters of a run's ports."""
-    resolved = plan.scenario.resolved
-    counted, names = PortCounters(resolved, ports, elapsed_s), [node["name"] for node in resolved["nodes"]]
-    routes: dict[tuple[str, str], list[int]] = {}
-    for flow in resolved["flows"]:
-        for route in (flow["route"], flow["return_route"]):
-            ends = resolved["links"][route[0]]["from"], resolved["links"][route[-1]]["to"]
-            routes.setdefault((names[ends[0]], names[ends[1]]), route)
-    limited = []
-    for flow in flows:
-        route = routes.get((flow.host, flow.peer), [])
-        if route:
-            slowest = min(route, key=lambda link: sustained_bps(resolved["links"][link]))
-            limit = _of_ports(counted, route, slowest, is_reduced=flow.retransmitted > 0)
-            flow = replace(flow, path_bps=sustained_bps(resolved["links"][slowest]), path_limit=limit)
-        limited.append(flow)
-    return tuple(limited)
-
-
-def _of_ports(ports: PortCounters, route: list[int], slowest: int, *, is_reduced: bool) -> LimitOfRun:
-    """Returns the limit that the ports of a route show: the slowest link if busy, or the cause of most losses."""
-    if ports.used[slowest] >= BUSY:
-        return "shaper" if ports.is_shaped(slowest) else "link"
-    losses = ports.losses_by_limit(route, "buffer" if ports.all_sized_by_buffer(route) else "AQM")
-    return max(losses, key=lambda limit: losses[limit]) if is_reduced and losses else "congestion"
 
 
 def lines(flows: Iterable[RealFlow]) -> Iterator[str]:

@@ -15,8 +15,8 @@ from longpipe.errors import RunError, ScenarioError
 from longpipe.live import outside, records, sockets
 from longpipe.live.carrier import USUAL, Attached, Carrier, Settings
 from longpipe.live.certificate import Certificate
-from longpipe.live.flow_limits import real_flows, with_path
 from longpipe.live.hosts import Plan
+from longpipe.live.real_flows import real_flows, with_path
 from longpipe.live.spaces import End, open_end
 from longpipe.live.utc import wait_until
 from longpipe.live.waiting import LONGEST_WAIT_S

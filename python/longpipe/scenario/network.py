@@ -11,13 +11,13 @@ from longpipe.scenario.conditioners import Conditioner
 from longpipe.scenario.loss import Loss, NoLoss
 from longpipe.scenario.motion import Path
 from longpipe.scenario.network_base import DumbbellBase, GraphBase, GroupBase
-from longpipe.scenario.own import OwnTcp
 from longpipe.scenario.parts import Part, Parts, part
 from longpipe.scenario.pep import Pep, TrunkPep
 from longpipe.scenario.policies import Policy
 from longpipe.scenario.services import Service
 from longpipe.scenario.starts import Start
 from longpipe.scenario.stops import Stop
+from longpipe.scenario.tcp_overrides import TcpOverrides
 from longpipe.scenario.traffic import Traffic
 from longpipe.scenario.vbr import OnOff, VbrFlow
 from longpipe.units import RATE, TIME
@@ -33,7 +33,7 @@ class Group(GroupBase):
         pattern=r"^[A-Za-z0-9_.-]{1,64}$", description="Prefix of the flows' names: letters, digits, '_', '.', '-'"
     )
     count: int = Field(default=1, ge=1, le=100000, description="Number of flows")
-    tcp: Part[OwnTcp] = part(default=None, description="TCP fields that differ from the scenario's")
+    tcp: Part[TcpOverrides] = part(default=None, description="TCP fields that differ from the scenario's")
     traffic: Part[Traffic | None] = part(default=None, description="Traffic; the scenario's if absent")
     start: Part[Start | None] = part(default=None, description="Start time; the scenario's if absent")
     stop: Part[Stop | None] = part(default=None, description="Stop time; the scenario's if absent")
@@ -258,7 +258,7 @@ class Flow(Model):
     return_route: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")], ...] | None = Field(
         default=None, description="Nodes of the return route; the reversed route if absent"
     )
-    tcp: Part[OwnTcp] = part(default=None, description="TCP fields that differ from the scenario's")
+    tcp: Part[TcpOverrides] = part(default=None, description="TCP fields that differ from the scenario's")
     traffic: Part[Traffic | None] = part(default=None, description="Traffic; the scenario's if absent")
     start: Part[Start | None] = part(default=None, description="Start time; the scenario's if absent")
     stop: Part[Stop | None] = part(default=None, description="Stop time; the scenario's if absent")

@@ -5,8 +5,8 @@ from typing import Literal
 from pydantic import Field
 
 from longpipe.scenario.base import Model, SplitBuffer
-from longpipe.scenario.own import OwnTcp
 from longpipe.scenario.parts import Part, part
+from longpipe.scenario.tcp_overrides import TcpOverrides
 
 
 class Pep(Model):
@@ -16,7 +16,9 @@ class Pep(Model):
         description="Buffer per connection for data that are not yet acknowledged on the second connection [bytes], as "
         "in '1 MB'",
     )
-    tcp: Part[OwnTcp] = part(default=None, description="TCP fields of the proxy's sender that differ from the flow's")
+    tcp: Part[TcpOverrides] = part(
+        default=None, description="TCP fields of the proxy's sender that differ from the flow's"
+    )
 
 
 class TrunkPep(Pep):

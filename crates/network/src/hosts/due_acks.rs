@@ -1,5 +1,5 @@
-//! Delayed ACKs that pass a port without an event: the times from which on the timers of receivers can send ACKs that
-//! reach the port (`lookahead/delayed_acks.rs`).
+//! Times from which on the delayed-ACK timers of receivers can send ACKs that reach a port. Before the earliest of
+//! them, ACKs pass the port without an event (`lookahead/delayed_acks.rs`).
 
 use crate::clock::TIMER;
 use crate::lookahead::delayed_acks::DelayedAcks;
@@ -21,18 +21,18 @@ pub(crate) struct DueAcks {
     /// For each flow, the link into the receiver's host, and the minimum time from the transmission of an ACK until its
     /// arrival at the port. Empty if no delayed ACK passes the port without an event.
     receivers: Vec<(Link, Span)>,
-    /// For each flow, whether its handshake may not be over. A SYN is shorter than data, so its answer may reach the
-    /// port before that of earlier data.
-    opens: Vec<bool>,
-    /// Number of flows whose handshake may not be over.
-    opening: usize,
+    /// For each flow, whether packets of its handshake may still be under way. A SYN is shorter than data, so its answer
+    /// may reach the port before that of earlier data.
+    in_handshake: Vec<bool>,
+    /// Number of flows of which `in_handshake` is true; the maximum after `disable`.
+    handshakes: usize,
     /// For each flow, a lower bound on the arrival time of the next ACK that a timer sends.
-    due: Tournament,
-    /// The earliest of these times if all connections are established, otherwise 0; the maximum without receivers.
+    arrivals: Tournament,
+    /// The earliest time in `arrivals` if all connections are established, otherwise 0; the maximum without receivers.
     earliest: Time,
     /// Minimum time from the departure of data from the trunk until their own ACK arrives at the port.
     latency: Span,
-    /// All bits are set if there are receivers.
+    /// All bits are set if there are receivers, otherwise none is, so that `end` returns 0 without a branch.
     mask: u64,
     /// The link whose port the ACKs reach.
     pub port: Link,
@@ -43,16 +43,16 @@ impl DueAcks {
     pub fn new(delayed: Option<DelayedAcks>) -> DueAcks {
         let Some(DelayedAcks {
             receivers,
-            opens,
+            has_handshake,
             latency,
             port,
         }) = delayed
         else {
             return DueAcks {
                 receivers: Vec::new(),
-                opens: Vec::new(),
-                opening: 0,
-                due: Tournament::new(0),
+                in_handshake: Vec::new(),
+                handshakes: 0,
+                arrivals: Tournament::new(0),
                 earliest: Time(u64::MAX),
                 latency: Span(0),
                 mask: 0,
@@ -60,10 +60,10 @@ impl DueAcks {
             };
         };
         let mut acks = DueAcks {
-            due: Tournament::new(receivers.len()),
+            arrivals: Tournament::new(receivers.len()),
             receivers,
-            opening: opens.iter().filter(|&&opens| opens).count(),
-            opens,
+            handshakes: has_handshake.iter().filter(|&&begins| begins).count(),
+            in_handshake: has_handshake,
             earliest: Time::ZERO,
             latency,
             mask: u64::MAX,
@@ -75,11 +75,11 @@ impl DueAcks {
 
     /// Sets the time of a receiver's timer; None if there is none.
     pub fn set(&mut self, flow: Flow, time: Option<Time>) {
-        let Some(&(_, back)) = self.receivers.get(flow.index()) else {
+        let Some(&(_, return_time)) = self.receivers.get(flow.index()) else {
             return;
         };
-        let key = time.map_or(Key::NEVER, |time| Key::new(time + back, TIMER, flow.0));
-        self.due.set(flow.0, key);
+        let key = time.map_or(Key::NEVER, |time| Key::new(time + return_time, TIMER, flow.0));
+        self.arrivals.set(flow.0, key);
         self.update();
     }
 
@@ -87,25 +87,26 @@ impl DueAcks {
     /// agent may change what a sender does.
     pub fn disable(&mut self) {
         if !std::mem::take(&mut self.receivers).is_empty() {
-            self.opening = usize::MAX;
+            self.handshakes = usize::MAX;
             self.earliest = Time::ZERO;
         }
     }
 
+    /// Sets `earliest` after a change of a timer or a handshake.
     fn update(&mut self) {
-        if self.opening == 0 {
-            self.earliest = self.due.first().time();
+        if self.handshakes == 0 {
+            self.earliest = self.arrivals.first().time();
         }
     }
 
     /// Records that data of a flow have left the trunk, so that no handshake packet follows. Returns whether all
     /// connections are established.
     pub fn on_data(&mut self, flow: Flow) -> bool {
-        if let Some(opens) = self.opens.get_mut(flow.index()) {
-            self.opening -= usize::from(std::mem::take(opens));
+        if let Some(in_handshake) = self.in_handshake.get_mut(flow.index()) {
+            self.handshakes -= usize::from(std::mem::take(in_handshake));
             self.update();
         }
-        self.opening == 0
+        self.handshakes == 0
     }
 
     /// Returns the time from which on ACKs may arrive that timers send; 0 if the handshake of a connection may not be
@@ -124,12 +125,12 @@ impl DueAcks {
 
     /// Returns the receiver whose timer may send the next ACK.
     pub fn next(&self) -> DueTimer {
-        let next = self.due.first();
-        let (link, back) = self.receivers[next.entity() as usize];
+        let next = self.arrivals.first();
+        let (link, return_time) = self.receivers[next.entity() as usize];
         DueTimer {
             flow: Flow(next.entity()),
             link,
-            time: Time(next.time().0 - back.0),
+            time: Time(next.time().0 - return_time.0),
         }
     }
 }

@@ -15,8 +15,8 @@ pub(crate) struct DelayedAcks {
     /// For each flow, the link into the receiver's host, and the minimum time from the transmission of an ACK until its
     /// arrival at the port.
     pub receivers: Vec<(Link, Span)>,
-    /// For each flow, whether a handshake opens the connection.
-    pub opens: Vec<bool>,
+    /// For each flow, whether the connection begins with a handshake.
+    pub has_handshake: Vec<bool>,
     /// Minimum time from the departure of data from the trunk until their own ACK arrives at the port.
     pub latency: Span,
     /// The link whose port the ACKs reach.
@@ -39,7 +39,7 @@ impl DelayedAcks {
             return None;
         }
         let latencies = Latencies { scenario, guarantees };
-        let (mut receivers, mut opens) = (vec![], vec![]);
+        let (mut receivers, mut has_handshake) = (vec![], vec![]);
         let (mut common, mut latency) = (None, u64::MAX);
         for (index, flow) in scenario.flows.iter().enumerate() {
             let (data, acks) = (Circuit::of_data(Flow::new(index)), Circuit::of_acks(Flow::new(index)));
@@ -60,12 +60,12 @@ impl DelayedAcks {
             }
             latency = latency.min(latencies.of_own(&path));
             receivers.push((link, Span(latencies.back(&path))));
-            opens.push(flow.tcp.handshake);
+            has_handshake.push(flow.tcp.handshake);
         }
         let (_, port) = common?;
         Some(DelayedAcks {
             receivers,
-            opens,
+            has_handshake,
             latency: Span(latency),
             port: Link::new(port),
         })

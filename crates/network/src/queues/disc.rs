@@ -37,9 +37,9 @@ impl PortState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PassThroughEffect {
     /// Each packet may affect the discipline.
-    OfEach,
+    EveryPacket,
     /// `pass_through` always returns true, and the resulting state depends only on the packet.
-    OfLatest,
+    LatestPacket,
     /// `pass_through` always returns true and leaves no state that affects later packets.
     Nothing,
 }
@@ -108,14 +108,15 @@ pub trait QueueDisc<T: Queued> {
 
     /// Returns how packets for which the port calls `pass_through` affect later packets.
     fn pass_through_effect(&self) -> PassThroughEffect {
-        PassThroughEffect::OfEach
+        PassThroughEffect::EveryPacket
     }
 }
 
-/// A circuit: the indices of its sending and receiving hosts, and its class, which serves as its DSCP.
+/// What disciplines that divide by host or DSCP need of a circuit: the indices of its sending and its receiving host, and
+/// the DSCP, which is the class of its flow.
 pub type Endpoints = ([usize; 2], u32);
 
-/// A port whose discipline is created.
+/// Parameters of a new port, from which its discipline is created.
 pub struct NewPort<'a> {
     /// Number of circuits of the scenario's flows.
     pub circuits: usize,
@@ -134,8 +135,8 @@ pub struct NewPort<'a> {
 }
 
 impl NewPort<'_> {
-    /// Returns the random stream of the link's policy.
-    pub fn salts(&self) -> Stream {
+    /// Returns the random stream of the link's policy, from which hashed disciplines draw their salts.
+    pub fn random(&self) -> Stream {
         Stream::new(self.seed, "policy", self.link)
     }
 }
@@ -154,100 +155,3 @@ pub trait Discipline: Parameters + Sized {
         }
     }
 }
-
-/// Defines the enum of all disciplines, which forwards calls to the discipline in use. Each line contains the variant
-/// and the type of its state.
-macro_rules! disciplines {
-    ($($(#[$about:meta])* $name:ident($state:ty);)+) => {
-        /// Any queue discipline.
-        #[derive(Clone, Debug)]
-        pub enum AnyDisc<T> {
-            $($(#[$about])* $name($state),)+
-        }
-
-        impl<T: Queued> QueueDisc<T> for AnyDisc<T> {
-            #[inline]
-            fn enqueue(&mut self, port: &PortState, packet: T, drop: impl FnMut(T, DropCause)) -> bool {
-                match self {
-                    $(AnyDisc::$name(disc) => disc.enqueue(port, packet, drop),)+
-                }
-            }
-
-            #[inline(always)]
-            fn dequeue(&mut self, now: Time, drop: impl FnMut(T, DropCause)) -> Option<T> {
-                match self {
-                    $(AnyDisc::$name(disc) => disc.dequeue(now, drop),)+
-                }
-            }
-
-            fn release(&self, now: Time) -> Time {
-                match self {
-                    $(AnyDisc::$name(disc) => disc.release(now),)+
-                }
-            }
-
-            #[inline]
-            fn backlog(&self) -> (u64, u64) {
-                match self {
-                    $(AnyDisc::$name(disc) => disc.backlog(),)+
-                }
-            }
-
-            #[inline]
-            fn purge(&mut self, now: Time, drop: impl FnMut(T)) {
-                match self {
-                    $(AnyDisc::$name(disc) => disc.purge(now, drop),)+
-                }
-            }
-
-            #[inline]
-            fn marks_on_arrival(&self) -> bool {
-                match self {
-                    $(AnyDisc::$name(disc) => disc.marks_on_arrival(),)+
-                }
-            }
-
-            #[inline]
-            fn pass_through(&mut self, packet: &T) -> bool {
-                match self {
-                    $(AnyDisc::$name(disc) => disc.pass_through(packet),)+
-                }
-            }
-
-            #[inline]
-            fn find_empty(&mut self, now: Time) {
-                match self {
-                    $(AnyDisc::$name(disc) => disc.find_empty(now),)+
-                }
-            }
-
-            #[inline]
-            fn drops_none_before(&self, now: Time) -> Time {
-                match self {
-                    $(AnyDisc::$name(disc) => disc.drops_none_before(now),)+
-                }
-            }
-
-            fn subqueues(&self) -> Vec<&SubqueueCounters> {
-                match self {
-                    $(AnyDisc::$name(disc) => disc.subqueues(),)+
-                }
-            }
-
-            fn charged_bytes(&self) -> u64 {
-                match self {
-                    $(AnyDisc::$name(disc) => disc.charged_bytes(),)+
-                }
-            }
-
-            #[inline]
-            fn pass_through_effect(&self) -> PassThroughEffect {
-                match self {
-                    $(AnyDisc::$name(disc) => disc.pass_through_effect(),)+
-                }
-            }
-        }
-    };
-}
-
-pub(super) use disciplines;

@@ -90,7 +90,7 @@ impl Parameters for FqCodelConfig {
 
 impl Discipline for FqCodelConfig {
     fn disc<T: Queued>(&self, port: &NewPort<'_>) -> AnyDisc<T> {
-        AnyDisc::FqCodel(FqCodel::new(self, port.circuits, port.salts().below(u64::MAX)))
+        AnyDisc::FqCodel(FqCodel::new(self, port.circuits, port.random().below(u64::MAX)))
     }
 }
 
@@ -282,6 +282,6 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
     fn pass_through_effect(&self) -> PassThroughEffect {
         // At the next arrival, `find_empty` removes the queue from its list; from then on, the queue's state does not
         // matter.
-        PassThroughEffect::OfLatest
+        PassThroughEffect::LatestPacket
     }
 }

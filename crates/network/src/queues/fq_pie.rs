@@ -84,7 +84,7 @@ impl Parameters for FqPieConfig {
 
 impl Discipline for FqPieConfig {
     fn disc<T: Queued>(&self, port: &NewPort<'_>) -> AnyDisc<T> {
-        let mut stream = port.salts();
+        let mut stream = port.random();
         let hash = FlowHash::new(self.queues, port.circuits, stream.below(u64::MAX));
         AnyDisc::FqPie(FqPie::new(self, hash, stream))
     }

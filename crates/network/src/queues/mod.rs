@@ -5,6 +5,7 @@
 //! packet or cell arrives, which any FIFO can use, and those that are disciplines of their own.
 
 pub mod ack_filter;
+mod any_disc;
 pub mod aqm_fifo;
 mod backlog;
 pub mod cake;
@@ -28,8 +29,8 @@ pub mod weighted;
 use crate::packets::drops::DropCause;
 use crate::policies;
 use crate::policies::parameters::{Facts, Parameters};
+use any_disc::disciplines;
 pub use backlog::{Backlog, Queued};
-use disc::disciplines;
 pub use disc::{Discipline, Endpoints, NewPort, PassThroughEffect, PortState, QueueDisc};
 use longpipe_events::Time;
 use longpipe_json::FromJson;

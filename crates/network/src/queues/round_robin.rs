@@ -53,7 +53,7 @@ impl Discipline for DrrConfig {
         let (queues, mapping) = match self.queues {
             None => (port.circuits, QueueMapping::PerFlow),
             Some(queues) => {
-                let (salt, perturb) = (port.salts().below(u64::MAX), None);
+                let (salt, perturb) = (port.random().below(u64::MAX), None);
                 (queues as usize, QueueMapping::Hashed { salt, perturb })
             }
         };
@@ -74,7 +74,7 @@ impl Parameters for SfqConfig {
 impl Discipline for SfqConfig {
     fn disc<T: Queued>(&self, port: &NewPort<'_>) -> AnyDisc<T> {
         let quanta = (0..self.queues).map(|_| u64::from(self.quantum_bytes));
-        let (salt, perturb) = (port.salts().below(u64::MAX), self.perturb_ps);
+        let (salt, perturb) = (port.random().below(u64::MAX), self.perturb_ps);
         AnyDisc::RoundRobin(RoundRobin::new(quanta, QueueMapping::Hashed { salt, perturb }))
     }
 }

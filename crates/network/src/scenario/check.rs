@@ -1,6 +1,6 @@
 //! Checks of a resolved scenario, part by part. `topology.rs` checks the graph and its routes.
 
-use crate::bounds::{LONGEST_VBR_PERIOD, MAX_PATH_DELAY, MAX_WAIT};
+use crate::bounds::{LONGEST_VBR_PERIOD, MAX_DURATION, MAX_PATH_DELAY, MAX_WAIT};
 use crate::conditioners::{self, ConditionerConfig};
 use crate::packets::aal5::{frame_cells, CELL_BITS};
 use crate::scenario::access;
@@ -20,7 +20,7 @@ use longpipe_tcp::described::Described;
 
 /// Checks all parts of a scenario except flows.
 pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
-    if scenario.duration_ps == 0 || scenario.duration_ps > 100 * 86_400 * PS_PER_SECOND {
+    if scenario.duration_ps == 0 || scenario.duration_ps > MAX_DURATION {
         return refuse(
             "duration",
             scenario.duration_ps,

@@ -48,7 +48,7 @@ in_python! {
     /// A size of a buffer in one of several dimensions.
     Buffer = "longpipe.scenario.base.Buffer", is_model: false;
     /// Fields of TCP that differ from those of the scenario.
-    OwnTcp = "longpipe.scenario.own.OwnTcp", is_model: true;
+    TcpOverrides = "longpipe.scenario.tcp_overrides.TcpOverrides", is_model: true;
     /// A variation of a link over time.
     Path = "longpipe.scenario.motion.Path", is_model: true;
     /// A split-TCP proxy of a switch.
@@ -121,7 +121,7 @@ pub struct SwitchInput {
 struct FlowSettingsInput {
     /// TCP fields that differ from the scenario's.
     #[field(default = null)]
-    tcp: OwnTcp,
+    tcp: TcpOverrides,
     /// Traffic; the scenario's if absent.
     traffic: Option<TrafficConfig>,
     /// Start time; the scenario's if absent.

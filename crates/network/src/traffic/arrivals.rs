@@ -2,7 +2,8 @@
 
 use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
 use super::schedule::{Pattern, Schedule, MAX_PAYLOAD};
-use longpipe_events::{Stream, PS_PER_SECOND};
+use crate::bounds::MAX_DURATION;
+use longpipe_events::Stream;
 use longpipe_json::FromJson;
 use longpipe_tcp::config::TcpConfig;
 use longpipe_tcp::described::Described;
@@ -15,7 +16,8 @@ use serde::Serialize;
 #[serde(deny_unknown_fields)]
 pub struct ArrivalsConfig {
     /// A path to the file, which is read when the scenario is checked.
-    // Send time [ps], relative to the start and ascending, and payload [byte] of each datagram.
+    // The core gets the content of the file: the send time [ps] of each datagram, which is relative to the start of the
+    // flow and nondecreasing, and its payload [byte].
     #[field(written("file", "[1, 4096]"))]
     pub sent_ps: Vec<(u64, u32)>,
 }
@@ -24,7 +26,7 @@ impl ArrivalsConfig {
     /// Returns the times and lengths of the datagrams.
     fn schedule(&self, stream: Stream) -> Schedule {
         let sent = self.sent_ps.clone().into_iter();
-        Schedule::new(List { sent }, stream)
+        Schedule::new(ListedDatagrams { sent }, stream)
     }
 }
 
@@ -35,15 +37,18 @@ impl Parameters for ArrivalsConfig {
     };
 
     fn problem(&self, _tcp: &TcpConfig) -> Option<Problem> {
-        let (sent, refuse) = (&self.sent_ps, |value: u64, accepted| {
-            Problem::new("sent", value, accepted)
-        });
-        let back = sent.windows(2).find(|pair| pair[0].0 > pair[1].0);
-        let odd = sent.iter().find(|(_, bytes)| !(1..=MAX_PAYLOAD).contains(bytes));
-        let late = sent.last().filter(|last| last.0 > 100 * 86_400 * PS_PER_SECOND);
-        back.map(|pair| refuse(pair[1].0, "needs nondecreasing times, in ps"))
-            .or_else(|| odd.map(|&(_, bytes)| refuse(u64::from(bytes), "needs a payload of 1 to 65 000 bytes")))
-            .or_else(|| late.map(|&(at, _)| refuse(at, "needs at most 100 days, in ps")))
+        let problem = |value: u64, accepted| Some(Problem::new("sent", value, accepted));
+        let sent = &self.sent_ps;
+        if let Some(pair) = sent.windows(2).find(|pair| pair[0].0 > pair[1].0) {
+            return problem(pair[1].0, "needs nondecreasing times, in ps");
+        }
+        if let Some(&(_, bytes)) = sent.iter().find(|(_, bytes)| !(1..=MAX_PAYLOAD).contains(bytes)) {
+            return problem(u64::from(bytes), "needs a payload of 1 to 65 000 bytes");
+        }
+        match sent.last() {
+            Some(&(time_ps, _)) if time_ps > MAX_DURATION => problem(time_ps, "needs at most 100 days, in ps"),
+            _ => None,
+        }
     }
 
     fn application(&self, flow: &NewFlow<'_>) -> NewApplication {
@@ -56,12 +61,13 @@ impl Parameters for ArrivalsConfig {
     }
 }
 
+/// The datagrams that have not been sent yet, as send times [ps] and payloads [byte].
 #[derive(Debug)]
-struct List {
+struct ListedDatagrams {
     sent: std::vec::IntoIter<(u64, u32)>,
 }
 
-impl Pattern for List {
+impl Pattern for ListedDatagrams {
     fn next(&mut self, _stream: &mut Stream) -> Option<(u64, u32)> {
         self.sent.next()
     }

@@ -2,7 +2,7 @@
 
 use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
 use super::schedule::pareto;
-use crate::bounds::refuse_unless;
+use crate::bounds::{refuse_unless, MAX_DURATION};
 use longpipe_events::{MaybeTime, Span, Stream, Time, PS_PER_SECOND};
 use longpipe_json::FromJson;
 use longpipe_tcp::config::TcpConfig;
@@ -176,12 +176,17 @@ impl SizesConfig {
 }
 
 fn list_problem(flows_ps: &[(u64, u64)]) -> Option<Problem> {
-    let back = flows_ps.windows(2).find(|pair| pair[0].0 > pair[1].0);
-    let odd = flows_ps.iter().find(|flow| !(1..=MAX_FLOW_BYTES).contains(&flow.1));
-    let late = flows_ps.last().filter(|last| last.0 > 100 * 86_400 * PS_PER_SECOND);
-    back.map(|pair| Problem::new("flows", pair[1].0, "needs nondecreasing times, in ps"))
-        .or_else(|| odd.map(|flow| Problem::new("flows", flow.1, "needs sizes of 1 byte to 1 TB")))
-        .or_else(|| late.map(|last| Problem::new("flows", last.0, "needs at most 100 days, in ps")))
+    let problem = |value: u64, accepted| Some(Problem::new("flows", value, accepted));
+    if let Some(pair) = flows_ps.windows(2).find(|pair| pair[0].0 > pair[1].0) {
+        return problem(pair[1].0, "needs nondecreasing times, in ps");
+    }
+    if let Some(&(_, bytes)) = flows_ps.iter().find(|flow| !(1..=MAX_FLOW_BYTES).contains(&flow.1)) {
+        return problem(bytes, "needs sizes of 1 byte to 1 TB");
+    }
+    match flows_ps.last() {
+        Some(&(time_ps, _)) if time_ps > MAX_DURATION => problem(time_ps, "needs at most 100 days, in ps"),
+        _ => None,
+    }
 }
 
 /// Resolution of random shares: the number of parts into which each billionth is divided.

@@ -14,6 +14,7 @@ from longpipe.cli.toolkit.outputs import apart, is_stdout, write_frame
 from longpipe.cli.toolkit.progress import Bar, Waiting
 from longpipe.cli.toolkit.storing import Computing, opened, resumable
 from longpipe.cli.toolkit.warnings import changes_shown, note_changes, warn_of_design
+from longpipe.design.design import Design
 from longpipe.measures.readable import INDEXES, written
 from longpipe.store import engine_version, studies
 from longpipe.study import Study, StudyError
@@ -33,13 +34,13 @@ def run(name: str, url: str | None, replications: int | None, computing: Computi
         if replications is not None:
             study.grow(replications)
         warn_of_design(study.design)
-        failed = None
+        error_of_runs = None
         try:
             with changes_shown(), resumable(study), Bar(name) as bar:
                 study.run(fresh=fresh, progress=bar.update, **computing.arguments)
         except StudyError as error:
             # The finished runs are shown first.
-            failed = error
+            error_of_runs = error
         console = terminal()
         _show_status(study, console)
         # Imported here because pandas is slow to load and inspection does not need it.
@@ -48,8 +49,8 @@ def run(name: str, url: str | None, replications: int | None, computing: Computi
         if not (runs := study.frame()).empty:
             console.print()
             show_table(console, means(study.design, runs, limits_by_point(study)), len(study.design.factors))
-        if failed is not None:
-            raise failed
+        if error_of_runs is not None:
+            raise error_of_runs
 
 
 def status(name: str, url: str | None) -> None:
@@ -95,8 +96,25 @@ def show(name: str, url: str | None, where: Sequence[str], most: int) -> None:
         study = Study.open(name, store)
         runs = study.columns()
         note_changes(study)
+    _show_design(study, runs, console)
+    heads = ["point", *study.design.levels(1), "seed"]
+    rows = _matching(runs, where)
+    measures = _shown_measures(study.design, runs, rows)
+    table = _table(*heads, "state", *measures, right=("point", "seed", *measures))
+    for i in rows[:most]:
+        values = (_number(runs[name][i] / scale) for name, scale in measures.values())
+        table.add_row(*(escape(str(runs[head][i])) for head in heads), runs["state"][i], *values)
+    if len(rows) > most:
+        table.caption = f"{most} of {len(rows)} runs; --most shows more, `longpipe study export` has all"
+    show_table(console, table, len(heads))
+
+
+def _show_design(study: Study, runs: Mapping[str, list[Any]], console: Console) -> None:
+    """Prints the scenario, the factors and the seeds of a study, and the engine and the machines of its runs."""
     design = study.design
-    console.print(f"[bold]{escape(name)}[/]: {len(design.points)} points, {design.replications} replications each")
+    console.print(
+        f"[bold]{escape(study.name)}[/]: {len(design.points)} points, {design.replications} replications each"
+    )
     console.print(f"scenario {design.base.name}, digest {design.base.digest()[:16]}", markup=False)
     for factor in design.factors:
         levels = list(map(str, factor.levels))
@@ -105,26 +123,18 @@ def show(name: str, url: str | None, where: Sequence[str], most: int) -> None:
     console.print(f"seeds {min(runs['seed'])} to {max(runs['seed'])}", markup=False)
     machines = ", ".join(sorted({machine for machine in runs["machine"] if machine})) or "nowhere yet"
     console.print(f"engine {study.engine}, run on {machines}\n", markup=False)
-    chosen = _matching(runs, where)
-    measures_by_name = {measure.name: measure for measure in design.asked}
-    measures = [
-        name
-        for name in measures_by_name or INDEXES
-        if name in runs and not all(math.isnan(runs[name][i]) for i in chosen)
-    ]
-    heads = ["point", *design.levels(1), "seed"]
-    shown = [
-        f"{name} [{measures_by_name[name].unit}]" if name in measures_by_name and measures_by_name[name].unit else name
-        for name in measures
-    ]
-    scales = [measures_by_name[name].scale if name in measures_by_name else 1.0 for name in measures]
-    table = _table(*heads, "state", *shown, right=("point", "seed", *shown))
-    for i in chosen[:most]:
-        values = (_number(runs[measure][i] / scale) for measure, scale in zip(measures, scales, strict=True))
-        table.add_row(*(escape(str(runs[head][i])) for head in heads), runs["state"][i], *values)
-    if len(chosen) > most:
-        table.caption = f"{most} of {len(chosen)} runs; --most shows more, `longpipe study export` has all"
-    show_table(console, table, len(heads))
+
+
+def _shown_measures(design: Design, runs: Mapping[str, list[Any]], rows: Sequence[int]) -> dict[str, tuple[str, float]]:
+    """Returns the measures that some of the rows have, by title: name of the column, and scale of the shown unit."""
+    requested = {measure.name: measure for measure in design.asked}
+    shown = {}
+    for name in requested or INDEXES:
+        if name in runs and not all(math.isnan(runs[name][i]) for i in rows):
+            measure = requested.get(name)
+            title = f"{name} [{measure.unit}]" if measure is not None and measure.unit else name
+            shown[title] = (name, 1.0 if measure is None else measure.scale)
+    return shown
 
 
 def measure(name: str, url: str | None, add: Sequence[str], drop: Sequence[str]) -> None:
@@ -148,21 +158,21 @@ def export(name: str | None, url: str | None, where: Sequence[str], output: Path
     from longpipe.study.table import described, table
 
     with opened(url, readonly=True) as store, Waiting(f"reading {name or store.name}"):
-        left: dict[str, int] = {}
+        runs_of_older_engines: dict[str, int] = {}
         if name is None:
             runs = described(studies.all_runs(store))
         else:
             study = Study.open(name, store)
             runs = table(study)
-            left = study.left_behind()
+            runs_of_older_engines = study.left_behind()
             note_changes(study)
-    chosen = runs.take(matching(runs.to_pandas(), where).index.to_numpy()) if where else runs
+    exported = runs.take(matching(runs.to_pandas(), where).index.to_numpy()) if where else runs
     with apart(output):
-        write_frame(output, chosen, neutral=neutral)
+        write_frame(output, exported, neutral=neutral)
         console = terminal()
         if not is_stdout(output):
-            console.print(f"{len(chosen)} runs: {output}", markup=False, soft_wrap=True)
-        for engine, count in left.items():
+            console.print(f"{len(exported)} runs: {output}", markup=False, soft_wrap=True)
+        for engine, count in runs_of_older_engines.items():
             console.print(
                 f"Left out: {count} runs of engine {engine}, which engine {engine_version()} has not repeated; "
                 f"`longpipe study run {name}` repeats them",

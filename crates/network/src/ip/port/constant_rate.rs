@@ -168,7 +168,7 @@ impl ConstantRatePort {
     fn allow_passing(&mut self, line: &mut Line, is_empty: bool) {
         let effect = self.pass_through_effect;
         line.allow_repeat(is_empty & (effect == PassThroughEffect::Nothing));
-        self.passing_bytes = if is_empty & (effect == PassThroughEffect::OfLatest) {
+        self.passing_bytes = if is_empty & (effect == PassThroughEffect::LatestPacket) {
             line.bytes()
         } else {
             0

@@ -403,7 +403,7 @@ impl EgressQueue {
     pub fn pass_through_effect(&self) -> PassThroughEffect {
         match self.is_bare {
             true => self.disc.pass_through_effect(),
-            false => PassThroughEffect::OfEach,
+            false => PassThroughEffect::EveryPacket,
         }
     }
 

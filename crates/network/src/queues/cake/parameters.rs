@@ -140,7 +140,7 @@ impl Parameters for CakeConfig {
 
 impl Discipline for CakeConfig {
     fn disc<T: Queued>(&self, port: &NewPort<'_>) -> AnyDisc<T> {
-        let mut random = port.salts();
+        let mut random = port.random();
         let salt = random.below(u64::MAX);
         AnyDisc::Cake(Box::new(Cake::new(self, (port.endpoints)().into_iter(), salt, random)))
     }
