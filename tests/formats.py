@@ -8,6 +8,7 @@ import struct
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,6 +128,12 @@ def _store(file: Path) -> None:
             Study.open(one.name, store).frame()
 
 
+def _run(study: Study) -> None:
+    """Runs a study in a thread, because every process that collects the tests would start a pool of processes."""
+    with ThreadPoolExecutor(1) as pool:
+        study.run(executor=pool)
+
+
 def _stored() -> bytes:
     """Returns a store with a study of two points."""
     base = Scenario(name="lan", duration="2 ms")
@@ -134,7 +141,7 @@ def _stored() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "runs.db"
         with closing(Store(file)) as store:
-            Study(design, store, "small").run(workers=1)
+            _run(Study(design, store, "small"))
         return file.read_bytes()
 
 
@@ -178,7 +185,7 @@ def _bundled() -> bytes:
     factor = Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp")
     design = Design.full_factorial(Scenario(name="lan", duration="2 ms"), [factor])
     with tempfile.TemporaryDirectory() as folder, closing(Study(design, Store(), "small")) as study:
-        study.run(workers=1)
+        _run(study)
         file = Path(folder) / "small.zip"
         bundle.write(study, file)
         return file.read_bytes()

@@ -1,14 +1,16 @@
 """Code that a store names runs only if the user has named or trusted it."""
 
 import os
+import shutil
 import subprocess
 import sys
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from commands import PLAIN
+from commands import PLAIN, run
 from longpipe import Scenario
 from longpipe.design import Design, Factor
 from longpipe.study import Study
@@ -18,46 +20,66 @@ CLASS = "from pathlib import Path\nPath('ran.txt').touch()\nfrom longpipe import
 BASE = Scenario.example("fiber").with_(**{"duration": "200 ms", "network.sources": 1, "tcp.profile": "linux-6"})
 
 
-def longpipe(*words: str, cwd: Path, state: str = "state") -> subprocess.CompletedProcess[str]:
-    """Runs a command as a user whose trusted code is in a folder of its own."""
-    environment = {**os.environ, **PLAIN, "XDG_STATE_HOME": str(cwd / state), "LONGPIPE_STORE": str(cwd / "runs.db")}
-    return subprocess.run(
-        [sys.executable, "-m", "longpipe", *words], cwd=cwd, env=environment, capture_output=True, text=True,
-        check=False, timeout=120,
-    )  # fmt: skip
+CODE = {"measure": MEASURE, "module": MEASURE, "class": CLASS}
+# Options that name the code.
+NAMING = {
+    "measure": ["--measure", "x=own.py:share"],
+    "module": ["--measure", "x=own:share"],
+    "class": ["--set", "tcp.congestion={kind='python',class='own.py:A'}"],
+}
+
+
+def user(folder: Path, state: Path) -> dict[str, str]:
+    """Returns the environment of a user with the store in `folder`, whose list of trusted code is in `state`."""
+    return {**PLAIN, "XDG_STATE_HOME": str(state), "LONGPIPE_STORE": str(folder / "runs.db")}
+
+
+def longpipe(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return run(*words, cwd=cwd, environment=user(cwd, cwd / "state"))
+
+
+@cache
+def design_of_other_user(kind: str, folder: Path) -> Path:
+    """Returns a folder with a store of another user, whose study `s` names code in the file own.py."""
+    (folder / kind).mkdir()
+    (folder / kind / "own.py").write_text(CODE[kind], encoding="utf-8")
+    (folder / kind / "s.toml").write_text(BASE.to_toml(), encoding="utf-8")
+    # The code is executed in another process, so that this one knows nothing of it.
+    command = [sys.executable, "-m", "longpipe", "design", "s.toml", "--replications", "2", "--run", "s", *NAMING[kind]]
+    environment = {**os.environ, **user(folder / kind, folder / "other")}
+    subprocess.run(command, cwd=folder / kind, env=environment, check=True, capture_output=True, timeout=120)
+    return folder / kind
+
+
+@pytest.fixture(scope="module")
+def designs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("designs")
 
 
 @pytest.fixture
-def foreign(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """Returns a folder with a store of another user, whose study `s` names code in the file own.py."""
+def foreign(designs: Path, request: pytest.FixtureRequest) -> Path:
+    """Returns the folder of `design_of_other_user` without traces of tests before."""
     kind = getattr(request, "param", "measure")
-    (tmp_path / "own.py").write_text(CLASS if kind == "class" else MEASURE, encoding="utf-8")
-    (tmp_path / "s.toml").write_text(BASE.to_toml(), encoding="utf-8")
-    words = {
-        "measure": ["--measure", "x=own.py:share"],
-        "module": ["--measure", "x=own:share"],
-        "class": ["--set", "tcp.congestion={kind='python',class='own.py:A'}"],
-    }[kind]
-    made = longpipe("design", "s.toml", "--replications", "2", "--run", "s", *words, cwd=tmp_path, state="other")
-    assert made.returncode == 0, made.stderr
-    (tmp_path / "ran.txt").unlink()
-    return tmp_path
+    folder = design_of_other_user(kind, designs)
+    (folder / "own.py").write_text(CODE[kind], encoding="utf-8")
+    (folder / "ran.txt").unlink(missing_ok=True)
+    shutil.rmtree(folder / "state", ignore_errors=True)
+    return folder
 
 
 LOOKS = [
-    ["status", "s"], ["show", "s"], ["list"], ["measure", "s"], ["export", "s", "-o", "t.csv"], ["export", "-o", "t.csv"],
+    ["study", "status", "s"], ["study", "show", "s"], ["study", "list"], ["study", "measure", "s"],
+    ["study", "export", "s", "-o", "t.csv"], ["study", "export", "-o", "t.csv"],
+    ["report", "s", "-o", "s.html"], ["plot", "s", "--x", "scenario", "--y", "efficiency", "-o", "a.png"],
 ]  # fmt: skip
-OTHERS = [["report", "s", "--out", "page"], ["plot", "s", "efficiency", "--study", "-o", "a.png"]]
 
 
 @pytest.mark.parametrize("foreign", ["measure", "module", "class"], indirect=True)
 def test_looking_at_a_store_executes_no_code(foreign: Path) -> None:
-    for words in [*(["study", *look] for look in LOOKS), *OTHERS]:
+    for words in LOOKS:
         done = longpipe(*words, cwd=foreign)
         assert not (foreign / "ran.txt").exists(), words
-        assert "Traceback" not in done.stderr, words
-        if words[0] == "study":
-            assert done.returncode == 0, done.stderr
+        assert done.returncode == 0, done.stderr
 
 
 def test_measure_without_trust_has_no_values_and_says_why(foreign: Path) -> None:

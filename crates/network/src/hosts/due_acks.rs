@@ -21,7 +21,7 @@ pub(crate) struct DueAcks {
     /// For each flow, the link into the receiver's host, and the minimum time from the transmission of an ACK until its
     /// arrival at the port. Empty if no delayed ACK passes the port without an event.
     receivers: Vec<(Link, Span)>,
-    /// For each flow, whether packets of its handshake may still be under way. A SYN is shorter than data, so its answer
+    /// For each flow, whether packets of its handshake may still be in transit. A SYN is shorter than data, so its answer
     /// may reach the port before that of earlier data.
     in_handshake: Vec<bool>,
     /// Number of flows of which `in_handshake` is true; the maximum after `disable`.

@@ -241,9 +241,24 @@ class _Model:
 
 
 def _jitter(rows: Numbers) -> float:
-    """Returns the mean range between the quartiles of the rows."""
-    low, high = np.nanquantile(rows, (0.25, 0.75), axis=1)
+    """Returns the mean range between the quartiles of the rows, in which missing values are NaN.
+
+    The quartiles are those of `np.nanquantile`, which would handle one row after the other.
+    """
+    ordered = np.sort(rows, axis=1)
+    last = np.count_nonzero(~np.isnan(rows), axis=1) - 1
+    low, high = (_at(ordered, last * share) for share in (0.25, 0.75))
     return float((high - low).mean())
+
+
+def _at(ordered: Numbers, places: Numbers) -> Numbers:
+    """Returns the value of each ordered row at a place between two columns, by linear interpolation."""
+    rows, before = np.arange(len(ordered)), np.floor(places).astype(int)
+    low, high = ordered[rows, before], ordered[rows, np.ceil(places).astype(int)]
+    part = places - before
+    # From the nearer of the two values, as NumPy does.
+    values: Numbers = np.where(part < 0.5, low + (high - low) * part, high - (high - low) * (1 - part))
+    return values
 
 
 def _long_limit(levels: Numbers) -> float:
