@@ -40,8 +40,18 @@ def test_a_rate_is_close_within_a_tenth_of_the_link() -> None:
 
 
 def test_the_rate_falls_with_the_number_of_prague_flows() -> None:
-    rates = [rate_mbps(scenario(5, flows).with_(duration="25 s"), 1) for flows in (0, 2)]
+    rates = [rate_mbps(scenario(5, flows), 1) for flows in (0, 2)]
     assert rates[0] > 1.3 * rates[1] > 0
+
+
+@pytest.mark.parametrize("rules", ["2024-10", "2025-03"])
+def test_earlier_texts_share_equally_with_prague(rules: str) -> None:
+    assert 35 < rate_mbps(scenario(25, 1, rules), 1) < 60
+
+
+def test_the_record_of_28_october_has_four_paths() -> None:
+    rows = FILE.with_name("published-2024-10-28.csv").read_text(encoding="utf-8").splitlines()
+    assert len(rows) == 1 + 4 * 5
 
 
 def test_the_published_cells_are_those_of_five_paths(tmp_path_factory: pytest.TempPathFactory) -> None:

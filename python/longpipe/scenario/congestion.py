@@ -327,6 +327,9 @@ class Scream(Control):
         "SCReAMv2 sends at its target bitrate, below the reference window per RTT (draft-ietf-ccwg-rfc8298bis-screamv2)"
     )
     kind: Literal["scream"] = "scream"
+    rules: Annotated[Literal["2026-08", "2025-03", "2024-10"], LATER] = Field(
+        default="2026-08", description="Text of the draft that it follows"
+    )
     target: Annotated[str, quantity(TIME, "1 us", "100 s")] = Field(
         default="60 ms",
         description="Target of the queueing delay [time]; draft-ietf-ccwg-rfc8298bis-screamv2, QDELAY_TARGET_LO",

@@ -39,7 +39,7 @@ pub use model::bbr3::Bbr3Config;
 pub use model::c4::{C4Config, C4Rules};
 pub use model::copa::CopaConfig;
 pub use model::prague::PragueConfig;
-pub use model::scream::ScreamConfig;
+pub use model::scream::{ScreamConfig, ScreamRules};
 use path_model::Model;
 pub use rfc::aimd::AimdConfig;
 pub use rfc::careful_resume::{CarefulResume, CarefulResumeConfig, Observed, PipeSize, SavedPath};

@@ -12,6 +12,7 @@ FILE = Path("tests/data/scream/published.csv")
 
 def scream(
     file: Path = typer.Argument(FILE, help="CSV file of the published rates."),
+    rules: str = typer.Option("2026-08", help="Text of the draft: 2026-08, 2025-03 or 2024-10."),
     runs: int = typer.Option(2, min=1, help="Runs of each cell, whose start times differ."),
 ) -> None:
     """Print the rate of SCReAMv2 beside flows of TCP Prague over DualPI2, and the authors' rates.
@@ -23,7 +24,7 @@ def scream(
     from longpipe_evidence.validate.scream import compare
 
     table = terminal_table("RTT [ms]", "flows of TCP", "longpipe [Mbit/s]", "published", "", left=0)
-    cells = list(compare(file, runs))
+    cells = list(compare(file, runs, rules))
     for cell in cells:
         shown = f"{cell.model_mbps:.1f}", f"{cell.published_mbps:g}", "close" if cell.is_close else "miss"
         table.add_row(f"{cell.rtt_ms:g}", str(cell.tcp_flows), *shown)

@@ -455,6 +455,11 @@ impl TcpDraft {
                 transition: u32::from(self.parameters[1] % 10),
             }),
             CongestionKind::Scream => CongestionConfig::Scream(longpipe_tcp::congestion::ScreamConfig {
+                rules: match self.parameters[2] % 3 {
+                    0 => longpipe_tcp::congestion::ScreamRules::August2026,
+                    1 => longpipe_tcp::congestion::ScreamRules::March2025,
+                    _ => longpipe_tcp::congestion::ScreamRules::October2024,
+                },
                 target_ps: u64::from(self.parameters[0] + 1) * SECOND / 5_000,
                 scalable: self.choice(16),
                 max_rate_bps: self.choice(17).then(|| 10_000 * (1 + u64::from(self.parameters[1]))),

@@ -4,14 +4,33 @@
 //! A reference window falls with losses, marks and queueing delay, and grows by at least one segment per RTT. The media
 //! rate follows from the reference window and the RTT with a margin, and three reference windows may be in flight.
 
+mod earlier;
+
 use crate::congestion::control::{Ack, Cause, Control, CwndUpdate, Pacing, Wants};
 use crate::congestion::flight::Flight;
 use crate::congestion::path_model::{Model, Stage};
 use crate::described::{is_default, Described};
 use crate::variant::{Facts, Parameters, Variant};
+use earlier::Earlier;
 use longpipe_events::{Span, Time};
 use longpipe_json::FromJson;
 use serde::Serialize;
+
+/// Texts of the draft.
+#[derive(Clone, Copy, Debug, Default, FromJson, Serialize, PartialEq, Eq, Described)]
+pub enum ScreamRules {
+    /// August 2026 (commit d30e8b8 of the draft's repository).
+    #[default]
+    #[serde(rename = "2026-08")]
+    August2026,
+    /// March 2025 (commit 0e8dc3a): growth and reductions are small near the last maximum, and the target is 98 % of the
+    /// reference window.
+    #[serde(rename = "2025-03")]
+    March2025,
+    /// October 2024 (commit 29ff2f6): with L4S, growth and reductions do not depend on the last maximum.
+    #[serde(rename = "2024-10")]
+    October2024,
+}
 
 /// Sends media at a rate that losses, marks and queueing delays reduce (draft-ietf-ccwg-rfc8298bis-screamv2).
 #[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Described)]
@@ -22,6 +41,10 @@ use serde::Serialize;
     "SCReAMv2 sends at its target bitrate, below the reference window per RTT (draft-ietf-ccwg-rfc8298bis-screamv2)"
 ))]
 pub struct ScreamConfig {
+    /// Text of the draft that it follows.
+    #[serde(default, skip_serializing_if = "is_default")]
+    #[field(default = "2026-08", later)]
+    pub rules: ScreamRules,
     /// Target of the queueing delay [time]; draft-ietf-ccwg-rfc8298bis-screamv2, QDELAY_TARGET_LO.
     #[field(range = "[1 us, 100 s]", default = "60 ms")]
     pub target_ps: u64,
@@ -67,8 +90,11 @@ const POST_CONGESTION_RTTS: f64 = 100.0;
 const MUL_INCREASE: f64 = 0.02;
 /// The reference window is at most this multiple of the data in flight, plus a segment (BYTES_IN_FLIGHT_HEAD_ROOM).
 const HEAD_ROOM: f64 = 1.5;
-/// Data in flight per reference window (REF_WND_OVERHEAD_MAX, for which the delay jitter is not measured).
-const OVERHEAD: f64 = 3.0;
+/// Data in flight per reference window of each text (REF_WND_OVERHEAD_MAX, for which the delay jitter is not measured, and
+/// REF_WND_OVERHEAD).
+const OVERHEAD_2026: f64 = 3.0;
+const OVERHEAD_2025: f64 = 5.0;
+const OVERHEAD_2024: f64 = 1.5;
 /// Packetization overhead [byte], and divisor of the target rate.
 const PACKET_OVERHEAD: f64 = 20.0;
 const RATE_MARGIN: f64 = 1.2;
@@ -106,6 +132,8 @@ pub struct Scream {
     round_at: f64,
     /// Target bitrate of the encoder.
     target_bps: f64,
+    /// State that only the earlier texts need.
+    earlier: Earlier,
 }
 
 /// Measurements of an ACK: times in seconds, data in bytes.
@@ -142,6 +170,7 @@ impl Variant for Scream {
             in_flight: (0, 0),
             round_at: 0.0,
             target_bps: 0.0,
+            earlier: Earlier::default(),
         }
     }
 }
@@ -212,6 +241,10 @@ impl Scream {
     /// Updates the averages, and reduces and increases the reference window.
     fn on_feedback(&mut self, feedback: &Feedback) {
         let &Feedback { now, srtt, qdelay, .. } = feedback;
+        let is_earlier = self.is_earlier();
+        if is_earlier {
+            self.earlier.on_feedback(feedback, self.ref_wnd);
+        }
         if now - self.round_at >= srtt {
             self.in_flight = (0, self.in_flight.0);
             self.round_at = now;
@@ -222,14 +255,17 @@ impl Scream {
         self.is_marked |= feedback.marked > 0;
         if now - self.alpha_at >= ALPHA_INTERVAL.min(srtt) && self.share.0 > 0 {
             let fraction = self.share.1 as f64 / self.share.0 as f64;
-            if fraction >= self.l4s_alpha {
+            if is_earlier {
+                self.l4s_alpha += (fraction - self.l4s_alpha) * earlier::L4S_AVG_G;
+            } else if fraction >= self.l4s_alpha {
                 self.l4s_alpha += (fraction - self.l4s_alpha) * L4S_AVG_G_UP;
             } else {
                 self.l4s_alpha *= 1.0 - L4S_AVG_G_DOWN;
             }
             (self.alpha_at, self.share) = (now, (0, 0));
         }
-        if now - self.qdelay_at >= VIRTUAL_RTT.min(srtt) {
+        let qdelay_interval = if is_earlier { srtt } else { VIRTUAL_RTT.min(srtt) };
+        if now - self.qdelay_at >= qdelay_interval {
             if qdelay < self.qdelay_avg {
                 self.qdelay_avg = qdelay;
             } else {
@@ -237,10 +273,32 @@ impl Scream {
             }
             self.qdelay_at = now;
         }
-        let distance = INFLECTION_SLOPE * (self.ref_wnd - self.ref_wnd_i) / self.ref_wnd_i;
-        let scale = (distance * distance).clamp(MIN_SCALE, 1.0);
+        if is_earlier {
+            self.react_by_earlier_text(feedback);
+            return;
+        }
+        let scale = self.scale(INFLECTION_SLOPE);
         self.reduce(feedback, scale);
         self.increase(feedback, scale);
+    }
+
+    /// Returns the data in flight per reference window.
+    fn overhead(&self) -> f64 {
+        match self.config.rules {
+            ScreamRules::August2026 => OVERHEAD_2026,
+            ScreamRules::March2025 => OVERHEAD_2025,
+            ScreamRules::October2024 => OVERHEAD_2024,
+        }
+    }
+
+    fn is_earlier(&self) -> bool {
+        self.config.rules != ScreamRules::August2026
+    }
+
+    /// Returns the factor of growth and reductions, which is small near the inflection point.
+    fn scale(&self, slope: f64) -> f64 {
+        let distance = slope * (self.ref_wnd - self.ref_wnd_i) / self.ref_wnd_i;
+        (distance * distance).clamp(MIN_SCALE, 1.0)
     }
 
     /// Reduces the reference window at most once per min(VIRTUAL_RTT, srtt), by the most severe signal.
@@ -290,21 +348,36 @@ impl Scream {
         let additive =
             unmarked * (mss / self.ref_wnd).min(1.0) * (srtt / VIRTUAL_RTT).min(1.0) * scale.max(MIN_STEP_SCALE);
         let increment = additive * (1.0 + MUL_INCREASE * self.ref_wnd / mss * post * scale);
-        let most = mss + HEAD_ROOM * self.in_flight.0.max(self.in_flight.1) as f64;
+        if self.grow(increment, HEAD_ROOM, feedback) {
+            self.moves_inflection = true;
+        }
+    }
+
+    /// Adds an increment, if enough data are in flight and the encoder's rate is not at its maximum, and returns whether
+    /// it did.
+    fn grow(&mut self, increment: f64, head_room: f64, feedback: &Feedback) -> bool {
+        let &Feedback { srtt, mss, .. } = feedback;
+        let most = mss + head_room * self.in_flight.0.max(self.in_flight.1) as f64;
         let is_at_maximum = self
             .config
             .max_rate_bps
             .is_some_and(|most_bps| self.rate_bps(srtt, mss) >= most_bps as f64);
-        if increment > 0.0 && self.ref_wnd + increment <= most && !is_at_maximum {
+        let grows = increment > 0.0 && self.ref_wnd + increment <= most && !is_at_maximum;
+        if grows {
             self.ref_wnd += increment;
-            self.moves_inflection = true;
         }
+        grows
     }
 
     /// Returns the target bitrate that the reference window permits, without the encoder's maximum.
     fn rate_bps(&self, srtt: f64, mss: f64) -> f64 {
         let small = 1.0 - ((mss / self.ref_wnd).min(1.0) - 0.1).clamp(0.0, 0.2);
-        small * mss / (mss + PACKET_OVERHEAD) / RATE_MARGIN * 8.0 * self.ref_wnd / srtt
+        let margin = if self.is_earlier() {
+            self.earlier_margin()
+        } else {
+            RATE_MARGIN
+        };
+        small * mss / (mss + PACKET_OVERHEAD) / margin * 8.0 * self.ref_wnd / srtt
     }
 
     /// Returns the window and the pacing rate: the encoder's target bitrate.
@@ -317,7 +390,7 @@ impl Scream {
                 rate_bps: self.target_bps as u64,
                 quantum_bytes: burst.clamp(flight.mss(), f64::from(u32::MAX)) as u32,
             }),
-            ..CwndUpdate::window(OVERHEAD * self.ref_wnd, flight)
+            ..CwndUpdate::window(self.overhead() * self.ref_wnd, flight)
         }
     }
 }
@@ -327,11 +400,12 @@ mod tests {
     use super::*;
 
     /// Windows, averages and rates that an independent program (tests/scream_witness.py) computes by the pseudocode of the
-    /// draft, for L4S and classic ECN and base RTTs of 10, 25 and 100 ms.
-    const WITNESS: &str = include_str!("scream_witness.csv");
+    /// draft's texts, for L4S and classic ECN and base RTTs of 10, 25 and 100 ms.
+    const WITNESS: &str = include_str!("witness.csv");
 
     fn config(scalable: bool) -> ScreamConfig {
         ScreamConfig {
+            rules: ScreamRules::August2026,
             target_ps: Span::millis(60).0,
             scalable,
             max_rate_bps: None,
@@ -353,19 +427,24 @@ mod tests {
             let fields: Vec<&str> = row.split(',').collect();
             let number = |index: usize| fields[index].parse::<f64>().expect(row);
             if fields[0] != case {
-                (case, scream) = (fields[0], sender(fields[1] == "1", 10_000.0));
+                (case, scream) = (fields[0], sender(fields[2] == "1", 10_000.0));
+                scream.config.rules = match fields[1] {
+                    "2024-10" => ScreamRules::October2024,
+                    "2025-03" => ScreamRules::March2025,
+                    _ => ScreamRules::August2026,
+                };
             }
             // The queueing delay is the RTT minus the base RTT of the case.
             let base_us = [10e3, 25e3, 100e3][fields[0].parse::<usize>().expect(row) % 3];
-            let srtt = number(6) / 1e6;
-            scream.is_lost |= fields[5] == "1";
+            let srtt = number(7) / 1e6;
+            scream.is_lost |= fields[6] == "1";
             scream.on_feedback(&Feedback {
-                now: number(2) / 1e6,
+                now: number(3) / 1e6,
                 srtt,
-                qdelay: (number(6) - base_us) / 1e6,
-                delivered: number(3) as u64,
-                marked: number(4) as u64,
-                in_flight: number(7) as u64,
+                qdelay: (number(7) - base_us) / 1e6,
+                delivered: number(4) as u64,
+                marked: number(5) as u64,
+                in_flight: number(8) as u64,
                 mss: 1000.0,
             });
             let found = [
@@ -374,7 +453,8 @@ mod tests {
                 scream.qdelay_avg,
                 scream.rate_bps(srtt, 1000.0),
             ];
-            for (value, column) in found.into_iter().zip(8..) {
+            scream.target_bps = scream.rate_bps(srtt, 1000.0);
+            for (value, column) in found.into_iter().zip(9..) {
                 let expected = number(column);
                 assert!((value - expected).abs() <= 1e-9 * expected.abs(), "{row}: {value}");
             }
