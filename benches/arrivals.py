@@ -27,6 +27,7 @@ def million() -> str:
     """Returns the CPU time and the peak memory of a million flows."""
     sizes = {"kind": "pareto", "mean": "100 KB", "shape": 1.5}
     scenario = Scenario(
+        defaults="1996",
         framing="ip",
         duration="1000 s",
         network={

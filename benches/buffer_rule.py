@@ -49,7 +49,7 @@ def scenario(flows: int, buffer: int, *, drops: bool = False) -> Scenario:
     low, high = RTTS_S
     rate = pipe(flows) * PACKET_BITS / (sum(RTTS_S) / 2)
     rtts = (low + (high - low) * (flow + 0.5) / flows for flow in range(flows))
-    return Scenario().with_(
+    return Scenario(defaults="1996").with_(
         framing="ip",
         duration=f"{END_S} s",
         warm_up=f"{BEGIN_S} s",

@@ -55,7 +55,7 @@ def total(folder: Path, store: str) -> None:
 
 def storing(store: Store) -> None:
     """Prints the CPU time of storing a run, in transactions of 300 runs."""
-    scenario = Scenario(duration="6 ms", network={"kind": "dumbbell", "sources": 2})
+    scenario = Scenario(defaults="1996", duration="6 ms", network={"kind": "dumbbell", "sources": 2})
     packed = [pack(simulate(scenario, seed), 0.001) for seed in range(300)]
     taken = []
     for first in range(0, 3000, 300):
@@ -70,7 +70,7 @@ def overhead(store: Store) -> None:
     taken = []
     for runs in LONG_RUNS:
         # Campaigns of different scenarios have no run in common.
-        scenario = Scenario(duration=f"{LONG_S + runs / 1000} s")
+        scenario = Scenario(defaults="1996", duration=f"{LONG_S + runs / 1000} s")
         buffer = Factor.over("switch.buffer", ["1000 cells"], "buffer")
         study = Study(Design.full_factorial(scenario, [buffer], replications=runs), store, f"of {runs} runs")
         began_s = time.process_time()

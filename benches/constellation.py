@@ -34,6 +34,7 @@ def scenario(shell: str, count: int, duration_s: int) -> Scenario:
         links.append({"between": [f"station{i}", f"station{j}"], "rate": RATE, "delay": "0 s", "path": path})
     flows = [{"name": f"flow{i}", "from": f"source{i}", "to": f"sink{j}"} for i, j in pairs]
     return Scenario(
+        defaults="1996",
         framing="ip",
         duration=f"{duration_s} s",
         network={"kind": "graph", "nodes": nodes, "links": links, "flows": flows},

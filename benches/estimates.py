@@ -37,12 +37,14 @@ def link(**network: Any) -> Scenario:  # noqa: ANN401 - fields
     fields = {"kind": "dumbbell", "access_rate": "1 Gbit/s", "trunk_rate": "20 Mbit/s", "trunk_delay": "20 ms"}
     start = {"kind": "random", "over": "1 s"}
     tcp = {"profile": "linux-6"}
-    return Scenario().with_(duration="10 s", framing="ip", start=start, network={**fields, **network}, tcp=tcp)
+    return Scenario(defaults="1996").with_(
+        duration="10 s", framing="ip", start=start, network={**fields, **network}, tcp=tcp
+    )
 
 
 def designs() -> Mapping[str, Design]:
     """Returns the designs by name."""
-    lan = Scenario(duration="2 s", start={"kind": "random", "over": "100 ms"})
+    lan = Scenario(defaults="1996", duration="2 s", start={"kind": "random", "over": "100 ms"})
     web, voice = ({"network.group": [{"name": one, "count": 30, "traffic": one}]} for one in ("web", "voice"))
     quinn = {"kind": "stack", "stack": "quinn", "congestion": "cubic"}
     full = Design.full_factorial

@@ -28,7 +28,7 @@ from longpipe.study import complete_study
 
 WORKERS = 2
 # Duration of a short run, which is dominated by overhead.
-SHORT = Scenario(name="short", duration="20 ms")
+SHORT = Scenario(defaults="1996", name="short", duration="20 ms")
 
 
 def main() -> None:
@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--short-runs", type=int, default=2000, help="runs of 20 ms for the overhead")
     options = parser.parse_args()
     say(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-    processes(Scenario(name="sweep", duration=options.duration), options.runs, options.rounds)
+    processes(Scenario(defaults="1996", name="sweep", duration=options.duration), options.runs, options.rounds)
     overheads(options.short_runs, options.rounds)
 
 

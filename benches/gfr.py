@@ -32,7 +32,7 @@ def main() -> None:
     delays = {f"network.{part}_delay": "5 ms" for part in ("access", "trunk", "exit")}
     tcp = {"tcp.recovery": "sack", "tcp.receiver_window": "600000 B"}
     start = {"start": {"kind": "random", "over": "100 ms"}, "duration": f"{DURATION_S} s"}
-    wan = Scenario().with_(**delays, **tcp, **start, **{"switch.buffer": "12000 cells"})
+    wan = Scenario(defaults="1996").with_(**delays, **tcp, **start, **{"switch.buffer": "12000 cells"})
     for scheduler, policy, factor in CASES:
         group = [
             {"name": name, "service": {"kind": "gfr", "mcr": int(factor * share * LINK)}}

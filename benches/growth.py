@@ -66,6 +66,7 @@ def steps(kind: str, flows: int) -> Iterator[tuple[str, float]]:
 
     def scenario(duration: str) -> Scenario:
         return Scenario(
+            defaults="1996",
             duration=duration,
             framing="ip",
             network=network,
@@ -116,7 +117,7 @@ def study() -> None:
     from longpipe.store import Store
     from longpipe.study import Study
 
-    base = Scenario(name="growth", duration="20 ms")
+    base = Scenario(defaults="1996", name="growth", duration="20 ms")
     factors = [
         Factor.over("switch.buffer", [f"{100 * i} cells" for i in range(1, 51)], "buffer"),
         Factor.over("tcp.recovery", ["reno", "sack"], "tcp"),

@@ -23,7 +23,7 @@ BEGIN_S, END_S = 200, 1000
 def scenario(flows: int, rate_mbps: int, rtt_ms: int) -> Scenario:
     """Returns `flows` flows of each control."""
     prague = {"congestion": "prague", "ecn": {"kind": "accurate", "ect": 1}}
-    return Scenario().with_(
+    return Scenario(defaults="1996").with_(
         framing="ip",
         duration=f"{END_S} s",
         warm_up=f"{BEGIN_S} s",

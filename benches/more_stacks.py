@@ -23,7 +23,8 @@ name, file, size = sys.argv[1:]
 network = {"kind": "dumbbell", "sources": 1, "trunk_rate": "20 Mbit/s", "trunk_delay": "20 ms"}
 source = {".so": {"file": file}, ".py": {"command": ["python", file]}, "": {"command": [file]}}[Path(file).suffix]
 traffic = {"kind": "own-stack", **source, "stack": name, "settings": {"size": int(size)}}
-scenario = Scenario(framing="ip", duration="200 s", network=network, switch={"buffer": "1 BDP"}, traffic=traffic)
+fields = {"framing": "ip", "duration": "200 s", "switch": {"buffer": "1 BDP"}}
+scenario = Scenario(defaults="1996", **fields, network=network, traffic=traffic)
 print(simulate(scenario).flows.sent_segments[0])
 """
 

@@ -40,7 +40,7 @@ def workers(kind: str, count: int) -> Iterator[Any]:
 
 def client(where: str, kind: str, duration: str, runs: int, seconds: float, count: int) -> None:
     """Completes a campaign of sleeping runs after a line of input. Prints the number of own runs and the duration."""
-    scenario, own = Scenario(duration=duration), 0
+    scenario, own = Scenario(defaults="1996", duration=duration), 0
     packed = pack(simulate(scenario), seconds)
 
     def sleep(*_: object) -> object:

@@ -27,7 +27,7 @@ PATH: Final[dict[str, Any]] = {
 def rate(stack: str, congestion: str, crypto: str, size: str) -> float:
     """Returns the data packets per CPU second of one transfer."""
     traffic = {**TRAFFIC, "stack": stack, "congestion": congestion, "crypto": crypto, "size": size}
-    scenario = Scenario(**PATH, traffic=traffic)
+    scenario = Scenario(defaults="1996", **PATH, traffic=traffic)
     began = time.process_time()
     result = simulate(scenario)
     return float(result.flows.sent_segments[0] / (time.process_time() - began))

@@ -25,7 +25,7 @@ from longpipe.export import write_table
 from longpipe.store import Store, checksums, engine_version, pack, schema, studies
 from longpipe.study import Study
 
-BASE = Scenario(name="bench", duration="20 ms")
+BASE = Scenario(defaults="1996", name="bench", duration="20 ms")
 STORED = 100_000
 
 

@@ -16,7 +16,9 @@ RUNS = 300
 
 
 def design(replications: int) -> Design:
-    return Design.full_factorial(Scenario(name="campaign", duration="20 ms"), FACTORS, replications=replications)
+    return Design.full_factorial(
+        Scenario(defaults="1996", name="campaign", duration="20 ms"), FACTORS, replications=replications
+    )
 
 
 DESIGN = design(RUNS // 4)

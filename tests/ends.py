@@ -41,7 +41,7 @@ def path(
         "access_rate": "1 Gbit/s", "access_delay": "5 us",
     }  # fmt: skip
     fields: dict[str, Any] = {"framing": "ip", "duration": duration, "network": network, "switch": {"buffer": "1 BDP"}}
-    return Scenario(**fields | others, traffic=sent)
+    return Scenario(defaults="1996", **fields | others, traffic=sent)
 
 
 def random_path(name: str, control: str, seed: int) -> Scenario:

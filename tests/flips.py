@@ -21,7 +21,7 @@ from longpipe.design import Design, Factor
 from longpipe.store import Store, StoreError, pack, studies
 from longpipe.study import Study
 
-BASE: Final = Scenario(name="k", duration="20 ms")
+BASE: Final = Scenario(defaults="1996", name="k", duration="20 ms")
 FEW, MANY = "500 cells", "1000 cells"
 
 

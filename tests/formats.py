@@ -78,7 +78,9 @@ def _scenario(file: Path) -> None:
 
 def _over(**path: object) -> None:
     network: dict[str, Any] = {"kind": "dumbbell", "sources": 1, "path": path}
-    cautions(Scenario(framing="ip", duration="10 s", network=network, switch={"buffer": "100 packets"}))
+    cautions(
+        Scenario(defaults="1996", framing="ip", duration="10 s", network=network, switch={"buffer": "100 packets"})
+    )
 
 
 def _path(file: Path) -> None:
@@ -95,7 +97,7 @@ def _modcods(file: Path) -> None:
 
 def _arrivals(file: Path) -> None:
     traffic = {"kind": "arrivals", "file": str(file)}
-    cautions(Scenario(framing="ip", duration="1 s", traffic=traffic, switch={"buffer": "100 packets"}))
+    cautions(Scenario(defaults="1996", framing="ip", duration="1 s", traffic=traffic, switch={"buffer": "100 packets"}))
 
 
 def _runs(file: Path) -> None:
@@ -136,7 +138,7 @@ def _run(study: Study) -> None:
 
 def _stored() -> bytes:
     """Returns a store with a study of two points."""
-    base = Scenario(name="lan", duration="2 ms")
+    base = Scenario(defaults="1996", name="lan", duration="2 ms")
     design = Design.full_factorial(base, [Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp")])
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "runs.db"
@@ -160,7 +162,7 @@ def _captured() -> bytes:
     """Returns a capture of 30 ms of a simulated flow."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "a.pcapng"
-        simulate(Scenario(duration="30 ms"), captures={"host:source1": file})
+        simulate(Scenario(defaults="1996", duration="30 ms"), captures={"host:source1": file})
         return file.read_bytes()
 
 
@@ -183,7 +185,7 @@ def _bundle(file: Path) -> None:
 def _bundled() -> bytes:
     """Returns a bundle of a study of two runs."""
     factor = Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp")
-    design = Design.full_factorial(Scenario(name="lan", duration="2 ms"), [factor])
+    design = Design.full_factorial(Scenario(defaults="1996", name="lan", duration="2 ms"), [factor])
     with tempfile.TemporaryDirectory() as folder, closing(Study(design, Store(), "small")) as study:
         _run(study)
         file = Path(folder) / "small.zip"
@@ -194,7 +196,7 @@ def _bundled() -> bytes:
 def _jitter(file: Path) -> None:
     jitter = {"kind": "jitter", "delay": "20 ms", "jitter": "5 ms", "distribution": str(file)}
     network = {"kind": "dumbbell", "sources": 1, "conditioners": [jitter]}
-    cautions(Scenario(framing="ip", network=network, switch={"buffer": "100 packets"}))
+    cautions(Scenario(defaults="1996", framing="ip", network=network, switch={"buffer": "100 packets"}))
 
 
 def _links_of_satellites(file: Path) -> None:
@@ -241,6 +243,7 @@ def _toml() -> Iterator[bytes]:
 
 
 _SHORT: Final = Scenario(
+    defaults="1996",
     framing="ip", duration="200 ms", tcp={"profile": "linux-6"}, switch={"buffer": "20 packets"},
     network={"kind": "dumbbell", "sources": 1, "trunk_rate": "10 Mbit/s", "trunk_delay": "5 ms"},
 )  # fmt: skip

@@ -25,7 +25,7 @@ def scenario(number: int) -> Scenario:
     fields = {5: draw.spurious, 11: draw.by_delay}.get(number % 16, draw.fields)
     for _ in range(1000):
         try:
-            return Scenario(**{"name": f"limits-{number}", **fields()})
+            return Scenario(defaults="1996", **{"name": f"limits-{number}", **fields()})
         except ScenarioError:
             continue
     raise AssertionError(f"no valid scenario {number}")

@@ -53,6 +53,7 @@ def problems() -> dict[str, Question]:
     for name, link in LINKS.items():
         base = Scenario.model_validate(
             {
+                "defaults": "1996",
                 "name": name,
                 "duration": "3 s",
                 "framing": "ip",

@@ -296,7 +296,7 @@ def ip_fields_of_the_lab() -> st.SearchStrategy[dict[str, Any]]:
 
 def scenarios() -> st.SearchStrategy[Scenario]:
     """Returns a strategy for valid scenarios."""
-    return st.one_of(fields, ip_fields()).map(lambda table: Scenario(**table))
+    return st.one_of(fields, ip_fields()).map(lambda table: Scenario(defaults="1996", **table))
 
 
 datagrams = kinds(
@@ -392,4 +392,4 @@ def mixes(draw: st.DrawFn) -> Scenario:
     lengths = ("1 ms", "60 ms", "2 s", "7.3 s")
     longest = max(1, sum(rate * TIME.parse(length) / 1e12 <= MAX_PACKETS for length in lengths))
     duration = draw(times(*lengths[:longest]))
-    return Scenario(framing=framing, duration=duration, network=network, switch=switch)
+    return Scenario(defaults="1996", framing=framing, duration=duration, network=network, switch=switch)

@@ -12,7 +12,7 @@ from longpipe import Scenario, simulate
 from longpipe.store import Packed, checksums, engine_version, pack, rows
 from longpipe.study import Study
 
-BASE: Final = Scenario(name="synthetic", duration="20 ms")
+BASE: Final = Scenario(defaults="1996", name="synthetic", duration="20 ms")
 BEGAN: Final = datetime(2026, 1, 1)
 
 # Runs per transaction.

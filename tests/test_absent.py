@@ -8,7 +8,7 @@ from longpipe.errors.alternatives import CALLED, NAMES, known
 
 def refused(**changes: object) -> str:
     with pytest.raises(ScenarioError) as error:
-        Scenario().with_(**changes)
+        Scenario(defaults="1996").with_(**changes)
     (line,) = error.value.problems
     return line
 

@@ -31,7 +31,7 @@ GEO: dict[str, Any] = {
 
 
 def geo(**changes: object) -> Scenario:
-    return Scenario.model_validate(GEO).with_(**changes)
+    return Scenario.model_validate({"defaults": "1996", **GEO}).with_(**changes)
 
 
 def test_return_link_delays_the_handshake_by_a_grant() -> None:
@@ -79,6 +79,7 @@ def test_link_that_is_busy_has_a_remedy_that_its_access_accepts() -> None:
     network = {"kind": "dumbbell", "sources": 1, "access_rate": "1 Gbit/s", "trunk_delay": "10 ms"}
     busy = Scenario.model_validate(
         {
+            "defaults": "1996",
             "framing": "ip",
             "duration": "5 s",
             "network": {**network, "trunk_rate": "143.4 Mbit/s", "return_rate": "1 Gbit/s", "access": {"kind": "wifi"}},
@@ -278,6 +279,7 @@ def test_links_of_a_dumbbells_sinks_are_those_of_a_graph() -> None:
     common = {"framing": "ip", "duration": "5 s", "switch": {"buffer": "200 packets"}, "traffic": "web"}
     beam = Scenario.model_validate(
         {
+            "defaults": "1996",
             **common,
             "network": {
                 "kind": "dumbbell", "sources": 3, "access_rate": "1 Gbit/s", "access_delay": "5 ms",

@@ -12,7 +12,7 @@ from pcap import needs_tshark, tshark
 from thorough import one_in
 
 TRUNK: Final = "switch1->switch2"
-LINK: Final = Scenario(name="link", duration="10 s").with_(
+LINK: Final = Scenario(defaults="1996", name="link", duration="10 s").with_(
     **{
         "framing": "ip",
         "network.sources": 1,

@@ -15,7 +15,7 @@ RATE_BPS, DELAY_S, MSS, REQUEST = 10e6, 20e-3, 1000, 100
 
 def video(duration: str = "20 s", rate: str = "10 Mbit/s", **traffic: object) -> Scenario:
     """Returns a player over three links with equal rates, the second of which has the delay; no window limits it."""
-    return Scenario().with_(
+    return Scenario(defaults="1996").with_(
         framing="ip",
         duration=duration,
         network={
@@ -167,4 +167,4 @@ def test_bad_fields_are_rejected_in_one_line(traffic: dict[str, Any], problem: s
 
 def test_measures_need_a_video() -> None:
     with pytest.raises(ScenarioError, match="no video 'flow1'"):
-        NamedMeasure.parse("video:flow1.bitrate").check(Scenario().with_(framing="ip"))
+        NamedMeasure.parse("video:flow1.bitrate").check(Scenario(defaults="1996").with_(framing="ip"))

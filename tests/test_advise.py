@@ -726,7 +726,7 @@ def test_the_buffer_is_compared_with_the_rule_of_the_square_root() -> None:
         "ms", "access_delay": "0 s", "exit_delay": "0 s"},
         "tcp": {"profile": "linux-6"},
     }  # fmt: skip
-    base = Scenario.model_validate(fields)
+    base = Scenario.model_validate({"defaults": "1996", **fields})
     rule = "B = C RTT / sqrt(n) of 100 long flows: 750 kB; the buffer has "
     assert list(rules(base.with_(**{"switch.buffer": "600 KB"}))) == [f"{rule}600 kB, which agrees"]
     # The buffer is in packets of 1500 bytes with timestamps.
@@ -747,7 +747,7 @@ def test_the_buffer_is_compared_with_the_rule_of_the_square_root() -> None:
         "the queue below the buffer; 1 long flow instead of the 50 or more whose windows are independent"
     ]
     assert not list(rules(base.with_(**{"switch.buffer": "unlimited"})))
-    assert not list(rules(Scenario()))
+    assert not list(rules(Scenario(defaults="1996")))
 
 
 def test_closed_forms_of_losses_marks_bbr_and_poisson_arrivals_are_with_the_answer() -> None:
@@ -756,7 +756,7 @@ def test_closed_forms_of_losses_marks_bbr_and_poisson_arrivals_are_with_the_answ
         "network": {"kind": "dumbbell", "sources": 2, "trunk_rate": "100 Mbit/s", "trunk_delay": "50 "
         "ms", "access_delay": "0 s", "exit_delay": "0 s"},
     }  # fmt: skip
-    base = Scenario().with_(**link)
+    base = Scenario(defaults="1996").with_(**link)
     loss = {"network.trunk_loss": {"kind": "bernoulli", "probability": 0.001}, "tcp.congestion": "linux-reno"}
     # The throughput is 2 * 1448 bytes * 8 / 100 ms * sqrt(1500).
     assert list(rules(base.with_(**loss)))[1] == (

@@ -30,7 +30,7 @@ def batched(aggregation: dict[str, Any], rate: str = "100 Mbit/s", **changes: ob
             "conditioners": [{"kind": "aggregation", **aggregation}],
         },
     }
-    return Scenario(**fields).with_(**changes)
+    return Scenario(defaults="1996", **fields).with_(**changes)
 
 
 @pytest.mark.parametrize(

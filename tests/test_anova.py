@@ -43,7 +43,9 @@ def plus(found: Anova, order: int = 9) -> dict[str, float]:
 
 
 def test_study_given_as_its_table_is_explained() -> None:
-    study = Study(Design.full_factorial(Scenario(), [Factor.over("tcp.recovery", ["reno", "sack"], "tcp")]))
+    study = Study(
+        Design.full_factorial(Scenario(defaults="1996"), [Factor.over("tcp.recovery", ["reno", "sack"], "tcp")])
+    )
     with pytest.raises(ScenarioError, match=r"frame: a Study; needs a table of runs, as study.frame\(\) gives"):
         anova(study, "efficiency", ["tcp"])  # type: ignore[arg-type]
 

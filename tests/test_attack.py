@@ -25,6 +25,7 @@ from longpipe.cli.attack import _varied as varied_of
 from longpipe.design.ranges import Range
 from longpipe.fairness.controls import Sender
 from longpipe.inputs import load_toml, parse_toml
+from longpipe.scenario.defaults import of_file
 from longpipe.scenario.short_file import short_toml
 from longpipe.store import Store
 from longpipe.study import Progress, Runner
@@ -70,7 +71,7 @@ THREADS: dict[int, ThreadPoolExecutor] = {}
 
 def target(control: str = "bbr", defects: tuple[str, ...] = BBR, may: tuple[str, ...] = MAY) -> Target:
     return Target(
-        Scenario.from_toml(LINK), parse_toml(LINK, "TOML text"), Sender.parse(control), Sender.parse("cubic"),
+        Scenario.from_toml(LINK), of_file(parse_toml(LINK, "TOML text"), "TOML text"), Sender.parse(control), Sender.parse("cubic"),
         tuple(map(varied_of, may)), tuple(map(Defect.parse, defects)), seeds=3,
     )  # fmt: skip
 
@@ -357,21 +358,21 @@ def test_a_field_is_left_out_if_other_values_of_the_remaining_ones_show_the_defe
 
 
 def test_a_file_has_only_what_was_written_or_changed() -> None:
-    base, written = Scenario.from_toml(LINK), parse_toml(LINK, "TOML text")
+    base, written = Scenario.from_toml(LINK), of_file(parse_toml(LINK, "TOML text"), "TOML text")
     changed: dict[str, object] = {"tcp.congestion": "bbr", "network.trunk_rate": "2 Mbit/s"}
     text = short_toml(base.with_(**changed), written, changed)
     assert len(text.splitlines()) < 22
     assert Scenario.from_toml(text).digest() == base.with_(**changed).digest()
     # The changed field belongs to a part that is written as the name of its kind.
     queue = {**written, "switch": {"buffer": "100 ms", "policy": "pie"}}
-    scenario = Scenario.model_validate(queue).with_(**{"switch.policy.target": "30 ms"})
+    scenario = Scenario.model_validate({"defaults": "1996", **queue}).with_(**{"switch.policy.target": "30 ms"})
     assert (
         Scenario.from_toml(short_toml(scenario, queue, {"switch.policy.target": "30 ms"})).digest() == scenario.digest()
     )
     # The changed field belongs to a table within such a part.
     kind = {"framing": "ip", "network": "dumbbell"}
     loss = {"network.trunk_loss.kind": "none"}
-    scenario = Scenario.model_validate(kind).with_(**loss)
+    scenario = Scenario.model_validate({"defaults": "1996", **kind}).with_(**loss)
     assert Scenario.from_toml(short_toml(scenario, kind, loss)).digest() == scenario.digest()
 
 

@@ -7,7 +7,7 @@ from longpipe.executors.base import Failure, Job, run_batch
 from longpipe.executors.batches import LARGEST, Batches
 from longpipe.store.packing import compressed
 
-SHORT = Scenario(name="short", duration="20 ms")
+SHORT = Scenario(defaults="1996", name="short", duration="20 ms")
 LONG = SHORT.with_(name="long", duration="1000 s")
 SHORT_S = estimated_cpu_s(SHORT)
 

@@ -20,7 +20,7 @@ ROUND_TRIP_S = 0.04
 def run() -> Result:
     """Runs the first part with longpipe's BBRv3 and a trace of its states."""
     base = {**SUITE.only(["1-10"])[0].base, "traces": {"delay": True, "control": True}}
-    return simulate(Scenario.model_validate(base))
+    return simulate(Scenario.model_validate({"defaults": "1996", **base}))
 
 
 def stages(result: Result) -> list[tuple[float, str]]:

@@ -37,7 +37,7 @@ BOUNDS: list[tuple[str, tuple[str, str], tuple[str, str], dict[str, object]]] = 
 def test_core_runs_each_scenario_that_python_accepts(
     field: str, ends: tuple[str, str], beyond: tuple[str, str], others: dict[str, object]
 ) -> None:
-    base = Scenario().with_(**SHORT).with_(**others)
+    base = Scenario(defaults="1996").with_(**SHORT).with_(**others)
     for end in ends:
         simulate(base.with_(**{field: end}))
     for past in beyond:

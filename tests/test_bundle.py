@@ -14,7 +14,7 @@ from commands import PLAIN, run
 from longpipe import Design, Factor, Scenario, ScenarioError, Study, simulate
 from longpipe.study import bundle
 
-BASE = Scenario(name="lan", duration="20 ms").with_(start={"kind": "random", "over": "1 ms"})
+BASE = Scenario(defaults="1996", name="lan", duration="20 ms").with_(start={"kind": "random", "over": "1 ms"})
 DESIGN = Design.full_factorial(BASE, [Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp")], replications=2)
 
 
@@ -259,7 +259,7 @@ def test_a_point_without_its_controller_is_rejected_with_its_field(where: str) -
         network["pep"] = {"buffer": "1 MB", **missing}
     fields = {"framing": "ip", "switch": {"buffer": "9 packets"}, **(missing if where == "tcp.congestion" else {})}
     with pytest.raises(ScenarioError, match=rf"^{re.escape(where)}: no controller of this machine has the digest abab"):
-        simulate(Scenario(**fields, network=network))  # type: ignore[arg-type]
+        simulate(Scenario(defaults="1996", **fields, network=network))  # type: ignore[arg-type]
 
 
 def test_a_point_without_its_stack_is_rejected_with_its_field() -> None:
@@ -269,7 +269,7 @@ def test_a_point_without_its_stack_is_rejected_with_its_field() -> None:
     with pytest.raises(
         ScenarioError, match=r"^network\.group\[1\]\.traffic: no stack of this machine has the digest abab"
     ):
-        simulate(Scenario(**fields, network={"kind": "dumbbell", "group": groups}))
+        simulate(Scenario(defaults="1996", **fields, network={"kind": "dumbbell", "group": groups}))
 
 
 def test_a_changed_controller_is_rejected(own: Path, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ PAIRS: Final = [(recovery, loss) for recovery in kinds(Recovery) for loss in LOS
 # Findings that losses cause; a capture must not contain other findings.
 EXPECTED: Final = {"retransmission", "fast_retransmission", "out_of_order", "duplicate_ack", "window_full"}
 BEYOND_LOSSES: Final = {"lost_segment", "spurious_retransmission"}
-WAN: Final = Scenario(name="wan", duration="2 s").with_(
+WAN: Final = Scenario(defaults="1996", name="wan", duration="2 s").with_(
     **{
         "network.sources": 1,
         "network.trunk_rate": "10 Mbit/s",
@@ -44,7 +44,9 @@ WAN: Final = Scenario(name="wan", duration="2 s").with_(
         "tcp.receiver_window": "100 KB",
     }
 )
-LAN: Final = Scenario(name="lan", duration="500 ms").with_(**{"network.sources": 3, "switch.buffer": "150 cells"})
+LAN: Final = Scenario(defaults="1996", name="lan", duration="500 ms").with_(
+    **{"network.sources": 3, "switch.buffer": "150 cells"}
+)
 
 
 def chosen(first: int, pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -375,7 +377,7 @@ def test_two_captures_need_two_files(tmp_path: Path) -> None:
 
 def test_the_command_writes_captures_and_fails_after_its_results(tmp_path: Path) -> None:
     scenario, path = tmp_path / "lan.toml", tmp_path / "a.pcapng"
-    scenario.write_text('duration = "50 ms"\n')
+    scenario.write_text('schema = 1\nduration = "50 ms"\n')
     done = run("run", str(scenario), "--capture", f"host:source1={path}")
     assert (done.returncode, done.stderr) == (0, "")
     assert sum(1 for _ in packets(path)) > 50
@@ -410,7 +412,9 @@ def test_packets_of_stacks_are_captured_whole(stack: str, tmp_path: Path) -> Non
         "trunk_rate": "10 Mbit/s",
     }
     switch = {"buffer": "20 packets", "policy": {"kind": "codel", "ecn": True, "target": "1 ms"}}
-    scenario = Scenario(framing="ip", duration="2 s", network=network, switch=switch, tcp={"profile": "linux-6"})
+    scenario = Scenario(
+        defaults="1996", framing="ip", duration="2 s", network=network, switch=switch, tcp={"profile": "linux-6"}
+    )
     places = ("host:source1", "host:sink1", "link:switch1->switch2")
     result, paths = capture(scenario, tmp_path, *places)
     assert result.state_hash == simulate(scenario).state_hash
@@ -445,7 +449,9 @@ def test_packets_of_stacks_are_captured_whole(stack: str, tmp_path: Path) -> Non
 def test_packets_of_linux_are_captured_with_the_addresses_of_their_hosts(tmp_path: Path) -> None:
     traffic = {"kind": "stack", "stack": "linux", "size": "300 kB"}
     network = {"kind": "dumbbell", "sources": 1, "trunk_rate": "10 Mbit/s", "trunk_delay": "20 ms"}
-    scenario = Scenario(framing="ip", duration="3 s", network=network, switch={"buffer": "1 BDP"}, traffic=traffic)
+    scenario = Scenario(
+        defaults="1996", framing="ip", duration="3 s", network=network, switch={"buffer": "1 BDP"}, traffic=traffic
+    )
     result, (path,) = capture(scenario, tmp_path, "host:source1")
     fields = ("ip.src", "tcp.len", "tcp.checksum.status", "ip.checksum.status", "tcp.flags.syn", "frame.number")
     found = tshark(path, *fields, preferences=("tcp.check_checksum:TRUE", "ip.check_checksum:TRUE"))

@@ -29,7 +29,7 @@ PHONE: dict[str, Any] = {
 
 
 def phone(**changes: object) -> Scenario:
-    return Scenario.model_validate(PHONE).with_(**changes)
+    return Scenario.model_validate({"defaults": "1996", **PHONE}).with_(**changes)
 
 
 def both(**fields: object) -> dict[str, object]:
@@ -219,7 +219,14 @@ def test_blocks_may_exceed_the_nominal_rate(duration: str, quality: float) -> No
     }
     traffic = {"kind": "cbr", "rate": "100 Mbit/s", "payload": "1400 B"}
     result = simulate(
-        Scenario(framing="ip", duration=duration, network=network, traffic=traffic, switch={"buffer": "100 packets"})
+        Scenario(
+            defaults="1996",
+            framing="ip",
+            duration=duration,
+            network=network,
+            traffic=traffic,
+            switch={"buffer": "100 packets"},
+        )
     )
     port = next(row for row in result.ports.to_dict("records") if row["port"] == "switch1->switch2")
     assert 8 * port["bytes_out"] > 10e6 * TIME.parse(duration) / 1e12

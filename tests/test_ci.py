@@ -100,7 +100,9 @@ def test_stack_transfers_as_much_as_the_scenario_says(folder: Path) -> None:
 
 def test_group_whose_name_continues_that_of_the_subject_is_not_tested() -> None:
     groups = [{"name": "subject", "count": 2}, {"name": "subject3", "count": 1}]
-    scenario = Scenario.model_validate({"framing": "ip", "network": {"kind": "dumbbell", "group": groups}})
+    scenario = Scenario.model_validate(
+        {"defaults": "1996", "framing": "ip", "network": {"kind": "dumbbell", "group": groups}}
+    )
     assert subject_flows(scenario) == {"subject1", "subject2"}
 
 

@@ -8,7 +8,7 @@ CELL_S = 424 / 155.52e6
 
 def beside_vbr(scheduler: object, **changes: object) -> Result:
     fields = {"network.vbr": {"period": "50 ms"}, "switch.scheduler": scheduler, "duration": "1 s", **changes}
-    return simulate(Scenario().with_(**fields))
+    return simulate(Scenario(defaults="1996").with_(**fields))
 
 
 def at_trunk(result: Result, name: str) -> pd.Series:
@@ -32,7 +32,7 @@ def test_duty_and_phase_say_when_vbr_is_on() -> None:
 def test_exponential_vbr_is_on_for_its_duty_and_depends_on_the_seed() -> None:
     vbr = {"period": "2 ms", "duty": 0.25, "times": "exponential"}
     fields = {"network.sources": 1, "network.vbr": vbr, "switch.scheduler": "priority", "duration": "4 s"}
-    scenario = Scenario().with_(**fields)
+    scenario = Scenario(defaults="1996").with_(**fields)
     sent = [int(simulate(scenario, seed).vbr["cells_sent"].iloc[0]) for seed in (1, 2)]
     assert sent[0] != sent[1]
     # The standard deviation of the share of time on is sqrt(2 * 0.25 * 0.75 * 1.5 ms / 4 s) = 0.012; the first cell of
@@ -70,8 +70,8 @@ def test_efficiency_is_of_what_vbr_did_not_get() -> None:
 
 
 def test_scheduler_without_vbr_does_not_change_the_run() -> None:
-    plain = simulate(Scenario(duration="500 ms"), 2)
-    other = simulate(Scenario(duration="500 ms").with_(**{"switch.scheduler": "priority"}), 2)
+    plain = simulate(Scenario(defaults="1996", duration="500 ms"), 2)
+    other = simulate(Scenario(defaults="1996", duration="500 ms").with_(**{"switch.scheduler": "priority"}), 2)
     assert plain.state_hash == other.state_hash
     assert plain.vbr.empty
 

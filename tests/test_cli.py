@@ -31,7 +31,7 @@ POLICIES = ", ".join(kinds(Policy))
 @pytest.fixture
 def lan(tmp_path: Path) -> Path:
     path = tmp_path / "lan.toml"
-    path.write_text('name = "lan"\nduration = "200 ms"\n')
+    path.write_text('schema = 1\nname = "lan"\nduration = "200 ms"\n')
     return path
 
 
@@ -127,7 +127,7 @@ def test_run_shows_losses_that_are_not_by_the_queue_by_cause(tmp_path: Path) -> 
         "trunk_loss": {"kind": "bernoulli", "probability": 0.01},
         "conditioners": [{"kind": "policer", "rate": "5 Mbit/s", "burst": "20 KB"}],
     }
-    scenario = Scenario(framing="ip", duration="2 s", switch={"buffer": "9 packets"}, network=network)
+    scenario = Scenario(defaults="1996", framing="ip", duration="2 s", switch={"buffer": "9 packets"}, network=network)
     (tmp_path / "own.toml").write_text(scenario.to_toml())
     shown = run("run", "own.toml", "--no-store", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
@@ -200,21 +200,23 @@ def test_an_unknown_example_lists_the_known_ones() -> None:
     )
 
 
-def test_empty_file_causes_a_warning(tmp_path: Path) -> None:
+def test_file_without_a_schema_causes_a_warning_that_names_its_absent_fields(tmp_path: Path) -> None:
     (tmp_path / "none.toml").write_text("# nothing yet\n")
     done = run("run", tmp_path / "none.toml", "--set", 'duration="10 ms"')
     assert done.returncode == 0
-    assert done.stderr.startswith(
-        f"warning: {tmp_path / 'none.toml'}: no fields, so every field has its default, an ATM LAN of 1996;"
+    assert done.stderr == (
+        f"warning: {tmp_path / 'none.toml'}: no line 'schema', so that framing, network.sources, network.access_rate, "
+        "network.trunk_rate, network.access_delay, network.trunk_delay, network.exit_delay, tcp.profile have the "
+        "defaults of 1996; add 'schema = 1' to keep them, or 'schema = 2' for today's\n"
     )
-    (tmp_path / "none.toml").write_text('duration = "10 ms"\n')
+    (tmp_path / "none.toml").write_text('schema = 2\nswitch.buffer = "1 BDP"\nduration = "10 ms"\n')
     assert run("run", tmp_path / "none.toml").stderr == ""
 
 
 def test_fields_are_listed_with_unit_default_source_and_what_they_accept() -> None:
     shown = run("fields", "receiver_window").stdout
     assert shown.startswith("tcp.receiver_window [bytes]\n")
-    assert "  default: 64 KiB\n  accepts: 1 B to 1 GiB, or auto\n  source: ATM Forum/96-1761" in shown
+    assert "  default: 64 KiB (linux-6: auto)\n  accepts: 1 B to 1 GiB, or auto\n  source: ATM Forum/96-1761" in shown
     policy = run("fields", "switch.policy").stdout
     assert f"accepts: {POLICIES}\n" in policy
     assert "switch.policy.threshold (of epd) [fraction of the buffer]" in policy
@@ -327,7 +329,7 @@ def test_bad_input_is_rejected_in_one_line_with_status_2(lan: Path, arguments: l
 
 def test_every_problem_of_a_file_is_shown(tmp_path: Path) -> None:
     path = tmp_path / "bad.toml"
-    path.write_text('duration = "5"\n[tcp]\nmss = "0 B"\n')
+    path.write_text('schema = 1\nduration = "5"\n[tcp]\nmss = "0 B"\n')
     refused = run("run", path)
     assert refused.returncode == 2
     assert [line.split(":")[1].strip() for line in refused.stderr.splitlines()] == ["duration", "tcp.mss"]
@@ -340,7 +342,7 @@ def test_unknown_option_is_status_2(lan: Path) -> None:
 
 def test_unwritable_path_is_rejected_before_the_run(tmp_path: Path) -> None:
     path = tmp_path / "long.toml"
-    path.write_text('duration = "10000 s"\n')
+    path.write_text('schema = 1\nduration = "10000 s"\n')
     began = time.monotonic()
     assert run("run", path, "--csv", "/dev/null/x").returncode == 2
     assert time.monotonic() - began < 30
@@ -362,8 +364,8 @@ def test_full_disk_is_reported_in_one_line_with_the_file(lan: Path, tmp_path: Pa
 
 def test_ctrl_c_is_status_130(tmp_path: Path) -> None:
     path = tmp_path / "long.toml"
-    path.write_text('duration = "1 ms"\n')
-    path.write_text('duration = "100000 s"\n')
+    path.write_text('schema = 2\nduration = "1 ms"\n')
+    path.write_text('schema = 1\nduration = "100000 s"\n')
     capture = tmp_path / "a.pcapng"
     command = [*LONGPIPE, "run", str(path), "--capture", f"host:source1={capture}"]
     status, errors = interrupted(command, capture.exists)
@@ -422,14 +424,15 @@ def test_the_head_of_a_run_names_what_differs_from_it(tmp_path: Path) -> None:
     ]
     scenario = Scenario.model_validate(
         {
+            "defaults": "1996",
             "duration": "10 ms", "framing": "ip", "switch": {"buffer": "100 packets"},
             "tcp": {"profile": "linux-6"}, "network": Graph.of(links, flows),
         }
     )  # fmt: skip
     assert summary_lines(scenario)[-1] == "but x2: bbr, mss 1000 B; r1->r2: fq-codel"
-    assert not summary_lines(Scenario(duration="1 ms"))[-1].startswith("but")
+    assert not summary_lines(Scenario(defaults="1996", duration="1 ms"))[-1].startswith("but")
     file = Path(__file__).parent / "data" / "classes" / "aimd.py"
-    of_class = Scenario().with_(**{"tcp.congestion": {"kind": "python", "class": f"{file}:Aimd"}})
+    of_class = Scenario(defaults="1996").with_(**{"tcp.congestion": {"kind": "python", "class": f"{file}:Aimd"}})
     assert summary_lines(of_class)[1].startswith("python aimd.py:Aimd TCP with reno, ")
 
 
@@ -440,7 +443,7 @@ def test_the_head_of_a_run_names_what_differs_from_it(tmp_path: Path) -> None:
 def test_the_head_of_a_run_states_the_size_of_a_buffer_in_bdp_or_time(buffer: str, head: str) -> None:
     from longpipe.scenario.summary import summary_lines
 
-    scenario = Scenario().with_(**{"network.trunk_delay": "1495 us", "switch.buffer": buffer})
+    scenario = Scenario(defaults="1996").with_(**{"network.trunk_delay": "1495 us", "switch.buffer": buffer})
     assert summary_lines(scenario)[1].endswith(f"; tail-drop at {head}")
 
 
@@ -451,14 +454,14 @@ def test_the_head_of_a_run_states_the_rtos_that_follow_from_another_tick() -> No
         return {"kind": "coarse", **fields}
 
     def head(**fields: str) -> str:
-        return summary_lines(Scenario().with_(**{"tcp.timer": timer(**fields)}))[1]
+        return summary_lines(Scenario(defaults="1996").with_(**{"tcp.timer": timer(**fields)}))[1]
 
     assert ", ticks of 100 ms; " in head()
     assert ", ticks of 500 ms (RTO 15 s at first, 320 s at most); " in head(tick="500 ms")
     bsd = head(tick="500 ms", initial_rto="12 ticks", max_rto="128 ticks")
     assert ", ticks of 500 ms (RTO 6 s at first, 64 s at most); " in bsd
     groups = [{"name": "old", "tcp": {"timer": timer(tick="500 ms")}}, {"name": "new"}]
-    mixed = Scenario().with_(network={"kind": "dumbbell", "group": groups})
+    mixed = Scenario(defaults="1996").with_(network={"kind": "dumbbell", "group": groups})
     assert summary_lines(mixed)[-1] == "but old: ticks of 500 ms (RTO 15 s at first, 320 s at most)"
 
 
@@ -484,7 +487,9 @@ def test_the_head_of_a_run_describes_tcp_only_if_a_flow_uses_it(traffics: list[s
     groups = [{"name": name, "traffic": traffic[name]} for name in traffics]
     network = {"kind": "dumbbell", "group": groups}
     line = summary_lines(
-        Scenario.model_validate({"framing": "ip", "network": network, "switch": {"buffer": "50 packets"}})
+        Scenario.model_validate(
+            {"defaults": "1996", "framing": "ip", "network": network, "switch": {"buffer": "50 packets"}}
+        )
     )[1]
     assert head in line
     assert ("TCP" in line) == ("greedy" in traffics)
@@ -508,7 +513,7 @@ def test_the_head_of_a_run_describes_tcp_only_if_a_flow_uses_it(traffics: list[s
 def test_the_head_of_a_run_has_changed_parameters(tcp: dict[str, Any], policy: object, head: str) -> None:
     from longpipe.scenario.summary import summary_lines
 
-    scenario = Scenario(framing="ip", tcp=tcp, switch={"buffer": "50 packets", "policy": policy})
+    scenario = Scenario(defaults="1996", framing="ip", tcp=tcp, switch={"buffer": "50 packets", "policy": policy})
     assert head in summary_lines(scenario)[1]
 
 

@@ -148,7 +148,9 @@ def test_a_missing_file_is_rejected(tmp_path: Path) -> None:
 @pytest.fixture
 def lan(tmp_path: Path) -> Path:
     path = tmp_path / "lan.toml"
-    path.write_text('duration = "20 ms"\nstart = {kind = "random", over = "1 ms"}\nswitch.ties = "random"\n')
+    path.write_text(
+        'schema = 1\nduration = "20 ms"\nstart = {kind = "random", over = "1 ms"}\nswitch.ties = "random"\n'
+    )
     return path
 
 
@@ -336,7 +338,9 @@ def test_means_after_a_warm_up_say_why_a_throughput_exceeds_the_rate(
         "trunk_loss": {"kind": "at-times", "instants": ["4.9 s"]},
     }  # fmt: skip
     tcp = {"recovery": "sack", "receiver_window": "auto"}
-    scenario = Scenario(framing="ip", duration="5.15 s", network=network, switch={"buffer": "1 BDP"}, tcp=tcp)
+    scenario = Scenario(
+        defaults="1996", framing="ip", duration="5.15 s", network=network, switch={"buffer": "1 BDP"}, tcp=tcp
+    )
     (tmp_path / "loss.toml").write_text(scenario.with_(warm_up=warm_up).to_toml())
     words = ("design", "loss.toml", "--measure", "bulk=throughput", "--run", "loss", "--store", "runs.db")
     done = run(*words, cwd=tmp_path)
@@ -346,7 +350,9 @@ def test_means_after_a_warm_up_say_why_a_throughput_exceeds_the_rate(
 
 def test_a_factor_may_complete_a_scenario(tmp_path: Path) -> None:
     file = tmp_path / "vbr.toml"
-    file.write_text('duration = "20 ms"\nnetwork = {kind = "dumbbell", sources = 1, vbr = {period = "3 ms"}}')
+    file.write_text(
+        'schema = 1\nduration = "20 ms"\nnetwork = {kind = "dumbbell", sources = 1, vbr = {period = "3 ms"}}'
+    )
     assert "switch.scheduler: fifo has no queue for VBR" in run("run", file).stderr
     words = ("design", file, "--factor", "switch.scheduler=priority,{kind='guaranteed-rate', share=0.1}")
     done = run(*words)

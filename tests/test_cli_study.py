@@ -16,7 +16,7 @@ from longpipe.design import Design, Factor
 from longpipe.store import engine_version
 from longpipe.study import Study
 
-BASE = Scenario(name="lan", duration="20 ms").with_(start={"kind": "random", "over": "1 ms"})
+BASE = Scenario(defaults="1996", name="lan", duration="20 ms").with_(start={"kind": "random", "over": "1 ms"})
 DESIGN = Design.full_factorial(
     BASE,
     [

@@ -26,7 +26,7 @@ def link(rate: str, rtt_ms: float, duration: str, **fields: object) -> Scenario:
         "switch": {"buffer": "10000 packets"},
         "tcp": tcp,
     }
-    return Scenario().with_(**base).with_(**fields)
+    return Scenario(defaults="1996").with_(**base).with_(**fields)
 
 
 def throughput_bps(scenario: Scenario) -> float:

@@ -40,7 +40,7 @@ def over(path: Mapping[str, object], framing: str = "ip") -> Scenario:
         },
         "tcp": {"recovery": "sack", "mss": "1460 B", "receiver_window": "2 MB", "timer": "fine"},
     }
-    return Scenario(**fields)
+    return Scenario(defaults="1996", **fields)
 
 
 def test_each_efficiency_is_that_of_a_normal_frame() -> None:

@@ -44,7 +44,9 @@ def test_names_are_completed(words: str, expected: list[str]) -> None:
 
 
 def test_studies_of_the_store_are_completed(tmp_path: Path) -> None:
-    design = Design.full_factorial(Scenario(duration="10 ms"), [Factor.over("tcp.recovery", ["reno", "sack"])])
+    design = Design.full_factorial(
+        Scenario(defaults="1996", duration="10 ms"), [Factor.over("tcp.recovery", ["reno", "sack"])]
+    )
     for name in ("first", "second"):
         Study(design, tmp_path / "runs.db", name).close()
     assert completed("longpipe study show f", LONGPIPE_STORE=str(tmp_path / "runs.db")) == ["first"]
@@ -60,7 +62,7 @@ def test_studies_of_the_store_are_completed(tmp_path: Path) -> None:
         (["run", "a.toml", "--set", "tcp.ecn", "="], ["off", "classic", "dctcp", "accurate"]),
         (
             ["design", "a.toml", "--factor", "buffer", ":", "switch.buf"],
-            ["switch.buffer=", "switch.buffer=1000", "cells"],
+            ["switch.buffer=", "switch.buffer=1", "BDP"],
         ),
         (["design", "a.toml", "--factor", "p", ":", "switch.policy", "=", "ep"], ["epd"]),
         (["init", "--example", "=", "le"], ["leo"]),
@@ -86,7 +88,9 @@ def test_bash_completes_after_its_word_breaks(words: list[str], expected: list[s
 
 def test_names_of_studies_and_files_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = {"LONGPIPE_STORE": str(tmp_path / "runs.db")}
-    design = Design.full_factorial(Scenario(duration="10 ms"), [Factor.over("tcp.recovery", ["reno", "sack"])])
+    design = Design.full_factorial(
+        Scenario(defaults="1996", duration="10 ms"), [Factor.over("tcp.recovery", ["reno", "sack"])]
+    )
     Study(design, tmp_path / "runs.db", "first").close()
     monkeypatch.chdir(tmp_path)
     (tmp_path / "fig.toml").touch()

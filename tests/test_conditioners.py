@@ -27,7 +27,7 @@ def policed(*conditioners: dict[str, Any], **changes: object) -> Scenario:
             "conditioners": list(conditioners),
         },
     }
-    return Scenario(**fields).with_(**changes)
+    return Scenario(defaults="1996", **fields).with_(**changes)
 
 
 def trunk(scenario: Scenario) -> pd.Series:

@@ -30,7 +30,7 @@ MEASURES = [
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a store with a study of two factors and four measures."""
     path = tmp_path_factory.mktemp("console") / "runs.db"
-    base = Scenario(name="lan", duration="50 ms").with_(start={"kind": "random", "over": "10 ms"})
+    base = Scenario(defaults="1996", name="lan", duration="50 ms").with_(start={"kind": "random", "over": "10 ms"})
     study = Study(Design.full_factorial(base, FACTORS, replications=2, measures=MEASURES), path)
     study.run(workers=1)
     study.close()

@@ -33,7 +33,7 @@ def over(path: dict[str, Any], duration: str = "60 s", **fields: object) -> Scen
         "switch": {"buffer": "101 packets"},
         "tcp": {"mss": "1380 B", "recovery": "newreno", "timer": "fine", "receiver_window": "1 MB"},
     }
-    return Scenario(**{**all_fields, **fields})
+    return Scenario(defaults="1996", **{**all_fields, **fields})
 
 
 def routes(scenario: Scenario, flow: int = 0, way: str = "route") -> list[tuple[float, list[str]]]:

@@ -270,7 +270,7 @@ def models(within: type[Model] = Model) -> list[type[Model]]:
 
 
 def violating(changes: dict[str, Any]) -> Scenario:
-    return Scenario(framing="ip", duration="1 s", switch={"buffer": "20 packets"}).with_(**changes)
+    return Scenario(defaults="1996", framing="ip", duration="1 s", switch={"buffer": "20 packets"}).with_(**changes)
 
 
 def test_every_constraint_has_an_example() -> None:

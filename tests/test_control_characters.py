@@ -52,14 +52,14 @@ def test_errors_show_control_characters_as_escapes(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("namespaces")
 def test_a_name_is_no_markup_of_a_live_path(tmp_path: Path) -> None:
-    (tmp_path / "a.toml").write_text('name = "[/x]\\u001b[2J"\n' + IDLE)
+    (tmp_path / "a.toml").write_text('schema = 1\nname = "[/x]\\u001b[2J"\n' + IDLE)
     done = live(str(tmp_path / "a.toml"), "--", "true")
     assert (done.returncode, done.stderr.partition(", ")[0]) == (0, r"live: [/x]\x1b[2J")
 
 
 # Text that Matplotlib would parse as a formula and reject.
 FORMULA = "$\\frac{$ \x1b[31m"
-SCENARIO = Scenario(name=FORMULA, duration="20 ms", network={"kind": "dumbbell", "sources": 2})
+SCENARIO = Scenario(defaults="1996", name=FORMULA, duration="20 ms", network={"kind": "dumbbell", "sources": 2})
 
 
 def test_commands_write_lines_by_one_function_that_shows_controls(capsys: pytest.CaptureFixture[str]) -> None:
@@ -123,7 +123,7 @@ def test_texts_of_the_user_may_be_formulas(kind: str, own_axes: bool) -> None:
 
 def test_the_option_title_may_be_a_formula(tmp_path: Path) -> None:
     scenario = tmp_path / "a.toml"
-    scenario.write_text(Scenario(duration="2 ms").to_toml())
+    scenario.write_text(Scenario(defaults="1996", duration="2 ms").to_toml())
     for title, is_formula in (("$W_{max}$", True), (r"\$5 or \$6", False)):
         assert run("plot", str(scenario), "throughput", "--title", title, "-o", str(tmp_path / "a.svg")).returncode == 0
         words = re.findall("<!-- (.*) -->", (tmp_path / "a.svg").read_text())
@@ -137,7 +137,7 @@ def test_the_option_title_may_be_a_formula(tmp_path: Path) -> None:
 
 
 def test_levels_of_a_study_are_no_formulas(tmp_path: Path) -> None:
-    base = Scenario(duration="2 ms")
+    base = Scenario(defaults="1996", duration="2 ms")
     levels = {"$a": "900 cells", "$\\frac{$": "500 cells"}
     with closing(Store(tmp_path / "runs.db")) as store:
         study = Study(Design.full_factorial(base, [Factor.over("switch.buffer", levels, "kind")]), store, FORMULA)

@@ -16,7 +16,8 @@ def _scenario(**fields: Any) -> Scenario:  # noqa: ANN401 - parts of a scenario
     group = [{"name": "first"}, {"name": "late", "start": {"kind": "fixed", "at": "2 s"}}]
     network = {"kind": "dumbbell", "trunk_rate": "10 Mbit/s", "trunk_delay": "10 ms", "group": group}
     return Scenario(
-        **{"framing": "ip", "duration": "20 s", "network": network, "switch": {"buffer": "50 packets"}, **fields}
+        defaults="1996",
+        **{"framing": "ip", "duration": "20 s", "network": network, "switch": {"buffer": "50 packets"}, **fields},
     )
 
 
@@ -85,6 +86,7 @@ def test_times_are_those_of_sums_over_all_flows_at_every_instant() -> None:
         {"name": "short", "traffic": {"kind": "transfer", "size": "1 MB"}, "start": {"kind": "fixed", "at": "3 s"}},
     ]
     scenario = Scenario(
+        defaults="1996",
         duration="30 s",
         framing="ip",
         network={"kind": "dumbbell", "group": group, "trunk_rate": "2 Mbit/s", "trunk_delay": "20 ms"},

@@ -22,7 +22,7 @@ from longpipe.study import Progress, Runner, complete_study
 from longpipe_evidence.papers.reproduction import reproduce
 from reproduced import PAPER
 
-SHORT = Scenario(name="short", duration="20 ms")
+SHORT = Scenario(defaults="1996", name="short", duration="20 ms")
 LONG = SHORT.with_(name="long", duration="1 s")
 OTHER_ENGINE = "from longpipe import _core\n_core.__engine__ = '0'\n"
 

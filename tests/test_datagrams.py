@@ -31,7 +31,7 @@ TRUNK: dict[str, Any] = {
 def scenario(*groups: dict[str, Any], **more: Any) -> Scenario:  # noqa: ANN401 - fields of a scenario
     network = {"kind": "dumbbell", "group": groups, **TRUNK}
     fields = {"framing": "ip", "duration": "5 s", "network": network, "switch": {"buffer": "50 packets"}, **more}
-    return Scenario(**fields)
+    return Scenario(defaults="1996", **fields)
 
 
 def test_voice_with_bulk_is_a_row_of_its_own_and_no_part_of_fairness() -> None:
@@ -78,7 +78,7 @@ def test_a_graph_has_datagrams_both_ways_between_two_hosts() -> None:
         [Flow(name="there", from_="a", to="b", traffic=cbr), Flow(name="back", from_="b", to="a", traffic=cbr)],
     )
     frame = simulate(
-        Scenario(framing="ip", network=graph, duration="1 s", switch=Switch(buffer="9 packets")), 1
+        Scenario(defaults="1996", framing="ip", network=graph, duration="1 s", switch=Switch(buffer="9 packets")), 1
     ).datagrams
     # Two links, each with 5 ms of delay and .8 ms of transmission time, give 11.6 ms in total.
     assert frame["mean_delay_s"].tolist() == pytest.approx([0.0116, 0.0116])
@@ -147,7 +147,7 @@ def test_invalid_datagrams_are_rejected_in_one_line(traffic: dict[str, Any], lin
 
 def test_voice_travels_as_cells_with_bulk_in_either_engine(tmp_path: Path) -> None:
     network = Dumbbell(group=(Group(name="call", traffic=Voice()), Group(name="bulk", count=2)))
-    asked = Scenario(network=network, duration="3 s")
+    asked = Scenario(defaults="1996", network=network, duration="3 s")
     file = tmp_path / "cells.pcapng"
     fast, plain = (
         simulate(asked.with_(engine=engine), 1, captures={"link:switch1->switch2": str(file)} if watch else {})
@@ -249,7 +249,9 @@ def test_a_file_of_arrivals_is_read_once_however_many_flows_name_it(
 
     monkeypatch.setattr("longpipe.scenario.rows.read_table", counting)
     network = {"kind": "dumbbell", "group": group}
-    scenario = Scenario(framing="ip", duration="10 ms", network=network, switch={"buffer": "100 packets"})
+    scenario = Scenario(
+        defaults="1996", framing="ip", duration="10 ms", network=network, switch={"buffer": "100 packets"}
+    )
     assert len(scenario.resolved["flows"]) == 100
     assert len(reads) == 1
 

@@ -16,7 +16,7 @@ from longpipe.executors import Failure
 from longpipe.executors.base import run_job
 from longpipe.study import Study, StudyError
 
-SCENARIO = Scenario(name="lan", duration="20 ms")
+SCENARIO = Scenario(defaults="1996", name="lan", duration="20 ms")
 PANIC = "panic at crates/network/src/plan.rs:212: a route passes a switch"
 MSS = Factor.over("tcp.mss", ["512 B", "1024 B"])
 LINE = f"{PANIC}; a defect of longpipe, please report it with scenario {SCENARIO.digest()} and seed 3"

@@ -27,7 +27,9 @@ from longpipe.study.pilot import LONGEST_S, WITHIN_S, Measured, extrapolated, me
 from longpipe.study.until import FIRST, following, needed, parse_margin, skewness_of
 from thorough import examples
 
-BASE = Scenario(duration="20 ms").with_(**{"start": {"kind": "random", "over": "1 ms"}, "switch.ties": "random"})
+BASE = Scenario(defaults="1996", duration="20 ms").with_(
+    **{"start": {"kind": "random", "over": "1 ms"}, "switch.ties": "random"}
+)
 TCP = Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp")
 BUFFER = Factor.over("switch.buffer", ["100 cells", "1000 cells"], "buffer")
 POLICY = Factor.over("switch.policy", ["tail-drop", {"kind": "epd", "threshold": 0.5}], "policy")
@@ -463,7 +465,7 @@ def test_levels_may_be_numbers_of_numpy() -> None:
         Factor.over("tcp.congestion", {x: {"kind": "aimd", "beta": x} for x in real}),
         Factor("fields", {whole[0]: {"traces.cwnd": np.bool_(True), "tcp.initial_window": f"{whole[1]} segments"}}),
     ]
-    base = Scenario(framing="ip", network={"kind": "dumbbell"}, switch={"buffer": "10 packets"})
+    base = Scenario(defaults="1996", framing="ip", network={"kind": "dumbbell"}, switch={"buffer": "10 packets"})
     design = Design.full_factorial(base, factors, replications=1)
     assert from_json(to_json(design)) == design
     assert {type(label) for factor in factors for label in factor.levels} == {int, float}

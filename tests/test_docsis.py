@@ -25,7 +25,7 @@ CABLE: dict[str, Any] = {
 
 
 def cable(**changes: object) -> Scenario:
-    return Scenario.model_validate(CABLE).with_(**changes)
+    return Scenario.model_validate({"defaults": "1996", **CABLE}).with_(**changes)
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_the_store_is_shown_with_its_runs_and_size(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("LONGPIPE_STORE", f"sqlite:///{path}")
     assert (part("store").version, part("store").problem) == ("none yet", None)
     store = Store(path)
-    store.keep(simulate(Scenario(duration="10 ms")))
+    store.keep(simulate(Scenario(defaults="1996", duration="10 ms")))
     store.close()
     found = part("store")
     assert (found.version, found.required, found.problem) == ("1 runs", False, None)

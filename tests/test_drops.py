@@ -43,7 +43,7 @@ def transfer(**changes: object) -> Result:
         "switch.buffer": "1000 packets",
         "traces": {"drops": True, "sequence": True, "arrivals": True},
     }
-    return simulate(Scenario().with_(**{**fields, **changes}), seed=3)
+    return simulate(Scenario(defaults="1996").with_(**{**fields, **changes}), seed=3)
 
 
 def balance(result: Result) -> tuple[int, int]:
@@ -156,7 +156,7 @@ def test_fq_drops_for_the_flow_limit_unless_the_buffer_is_full(flow_limit: int, 
 
 
 def test_remedy_for_drops_by_the_flow_limit_raises_it() -> None:
-    scenario = Scenario().with_(
+    scenario = Scenario(defaults="1996").with_(
         **{
             "framing": "ip",
             "duration": "20 s",

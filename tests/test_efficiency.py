@@ -31,7 +31,7 @@ network = { kind = "dumbbell", trunk_rate = "10 Mbit/s", trunk_delay = "10 ms", 
 def over_ip(duration: str, groups: list[dict[str, object]], **network: object) -> Result:
     fields = {"kind": "dumbbell", "trunk_rate": "10 Mbit/s", "access_rate": "1 Gbit/s", "group": groups, **network}
     scenario = {"framing": "ip", "duration": duration, "network": fields, "switch": {"buffer": "30 packets"}}
-    return simulate(Scenario.model_validate(scenario))
+    return simulate(Scenario.model_validate({"defaults": "1996", **scenario}))
 
 
 def at_trunk(result: Result, column: str) -> float:
@@ -106,7 +106,7 @@ def test_a_bucket_that_a_warm_up_emptied_adds_nothing_to_its_rate(engine: str, c
     fields = {"kind": "dumbbell", "trunk_rate": "30 Mbit/s", "access_rate": "1 Gbit/s"}
     network = {**fields, "group": [call("20 Mbit/s", "1472 B")], "conditioners": [conditioner]}
     scenario = {"framing": "ip", "duration": "8 s", "warm_up": "4 s", "network": network, "engine": engine}
-    result = simulate(Scenario.model_validate({**scenario, "switch": {"buffer": "30 packets"}}))
+    result = simulate(Scenario.model_validate({"defaults": "1996", **scenario, "switch": {"buffer": "30 packets"}}))
     assert result.attainable_bps == pytest.approx(4e6 * 1472 / 1500, rel=2e-3)
     assert 0.999 < result.efficiency <= 1
 
@@ -116,7 +116,7 @@ def test_a_bucket_that_is_full_after_the_warm_up_adds_to_its_rate() -> None:
     network = {"kind": "dumbbell", "trunk_rate": "30 Mbit/s", "access_rate": "1 Gbit/s", "conditioners": [policer]}
     late = {**call("20 Mbit/s", "1472 B"), "start": {"kind": "fixed", "at": "4 s"}}
     scenario = {"framing": "ip", "duration": "8 s", "warm_up": "3 s", "network": {**network, "group": [late]}}
-    result = simulate(Scenario.model_validate({**scenario, "switch": {"buffer": "30 packets"}}))
+    result = simulate(Scenario.model_validate({"defaults": "1996", **scenario, "switch": {"buffer": "30 packets"}}))
     assert result.attainable_bps == pytest.approx((4e6 + 8e6 / 5) * 1472 / 1500, rel=1e-6)
 
 
@@ -146,7 +146,7 @@ def test_the_shaper_of_cake_limits_what_the_trunk_can_carry(
     switch = {"buffer": "30 packets", "policy": {"kind": "cake", "rate": "4 Mbit/s", **policy}}
     network = {"kind": "dumbbell", "trunk_rate": "10 Mbit/s", "group": [call("6 Mbit/s", f"{payload} B")]}
     scenario = {"framing": "ip", "duration": "10 s", "warm_up": warm_up, "switch": switch}
-    result = simulate(Scenario.model_validate({**scenario, "network": network}))
+    result = simulate(Scenario.model_validate({"defaults": "1996", **scenario, "network": network}))
     # The last packet that the shaper released may still be in transmission.
     assert result.attainable_bps == pytest.approx(4e6 * payload / counted, rel=1e-3)
     assert 0.99 < result.efficiency <= 1
@@ -158,6 +158,7 @@ def test_a_full_segment_of_tcp_is_counted_as_cake_counts_it() -> None:
     """A packet of 1500 bytes and 40 of overhead takes 33 cells."""
     scenario = Scenario.model_validate(
         {
+            "defaults": "1996",
             "framing": "ip",
             "duration": "15 s",
             "warm_up": "5 s",
@@ -177,7 +178,9 @@ def test_a_full_segment_of_tcp_is_counted_as_cake_counts_it() -> None:
 def test_capacity_unused_by_vbr_is_left_to_tcp() -> None:
     vbr = {"period": "300 ms", "duty": 0.9}
     changes = {"network.trunk_rate": "10 Mbit/s", "network.vbr": vbr, "duration": "10 s"}
-    result = simulate(Scenario().with_(**changes, **{"switch.scheduler": {"kind": "guaranteed-rate", "share": 0.5}}))
+    result = simulate(
+        Scenario(defaults="1996").with_(**changes, **{"switch.scheduler": {"kind": "guaranteed-rate", "share": 0.5}})
+    )
     classes = result.classes.set_index(["port", "class"])["cells_out"]["switch1->switch2"]
     # UBR is guaranteed half of the slots, although VBR would use 90 % of them.
     assert classes["vbr"] * 424 / 10 == pytest.approx(5e6, rel=0.05)
@@ -238,7 +241,9 @@ def test_segments_that_fill_their_last_cell_carry_more_than_full_ones() -> None:
         "network": network,
         "traffic": {"kind": "transfer", "size": "472 B"},
     }
-    scenario = Scenario.model_validate({**fields, "tcp": {"mss": "500 B"}, "switch": {"buffer": "unlimited"}})
+    scenario = Scenario.model_validate(
+        {"defaults": "1996", **fields, "tcp": {"mss": "500 B"}, "switch": {"buffer": "unlimited"}}
+    )
     result = simulate(scenario)
     assert list(result.part("flows")["short_bytes"]) == list(result.part("flows")["sent_bytes"])
     assert at_trunk(result, "utilization") > 0.99

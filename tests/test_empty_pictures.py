@@ -50,6 +50,7 @@ PICTURES = (
 # The return path is slower, so that its port has the longest queue.
 SCENARIO = Scenario.model_validate(
     {
+        "defaults": "1996",
         "framing": "ip",
         "duration": "3 s",
         "network": {

@@ -235,7 +235,7 @@ NO_CELLS = "IP routers do not queue cells, needs packets, bytes, BDP or a time, 
     ],
 )
 def test_bad_field_is_named_with_its_value_and_what_is_accepted(field: str, value: object, expected: str) -> None:
-    assert message(lambda: Scenario().with_(**{field: value})) == expected
+    assert message(lambda: Scenario(defaults="1996").with_(**{field: value})) == expected
 
 
 @pytest.mark.parametrize(
@@ -263,12 +263,12 @@ def test_bad_field_is_named_with_its_value_and_what_is_accepted(field: str, valu
     ],
 )  # fmt: skip
 def test_setting_that_ip_routers_lack_is_rejected(field: str, value: object, expected: str) -> None:
-    ip = Scenario().with_(framing="ip", **{"switch.buffer": "20 packets"})
+    ip = Scenario(defaults="1996").with_(framing="ip", **{"switch.buffer": "20 packets"})
     assert message(lambda: ip.with_(**{field: value})) == expected
 
 
 def test_every_problem_has_its_line() -> None:
-    assert message(lambda: Scenario().with_(duration="5", **{"tcp.mss": "0 B"})).splitlines() == [
+    assert message(lambda: Scenario(defaults="1996").with_(duration="5", **{"tcp.mss": "0 B"})).splitlines() == [
         "duration: '5' has no unit; accepts ps, ns, us, ms, s, min, h, as in '5 ms'",
         "tcp.mss: 0 B; needs 1 B to 65000 B",
     ]
@@ -327,7 +327,7 @@ def test_two_misspelt_fields_have_a_line_each() -> None:
 def test_problems_between_fields_have_their_lines_too() -> None:
     changes = {"tcp.receiver_window": "256 B", "tcp.timer.initial_rto": "1 tick"}
     with pytest.raises(ScenarioError) as error:
-        Scenario().with_(**changes)
+        Scenario(defaults="1996").with_(**changes)
     assert error.value.problems == (
         "tcp.receiver_window: 256 B; needs at least one segment (512 B)",
         "tcp.timer.initial_rto: 1 tick; needs 2 ticks to 640 ticks",
@@ -367,7 +367,7 @@ def test_missing_file_is_rejected(tmp_path: Path) -> None:
 
 
 def test_smallest_buffer_holds_exactly_one_packet() -> None:
-    Scenario().with_(**{"switch.buffer": "12 cells"})
+    Scenario(defaults="1996").with_(**{"switch.buffer": "12 cells"})
 
 
 @pytest.mark.parametrize(
@@ -486,7 +486,7 @@ def test_field_within_a_group_is_not_compared_with_other_networks() -> None:
 @pytest.mark.parametrize("groups", [True, 5, 0.5, 10**30, "web", {"name": "web"}, [5], [[]], [{"count": "2"}]])
 def test_groups_of_another_type_are_rejected_in_one_line(groups: object) -> None:
     with pytest.raises(ScenarioError, match=r"network\.group") as caught:
-        Scenario(network={"kind": "dumbbell", "group": groups})
+        Scenario(defaults="1996", network={"kind": "dumbbell", "group": groups})
     assert "\n" not in caught.value.problems[0]
 
 
@@ -495,7 +495,7 @@ def test_pauses_beyond_every_run_are_rejected(duty: float) -> None:
     vbr = {"period": "300 ms", "duty": duty}
     changes = {"switch.scheduler": "priority", "network.vbr": vbr}
     with pytest.raises(ScenarioError) as caught:
-        Scenario().with_(**changes)
+        Scenario(defaults="1996").with_(**changes)
     expected = f"network.vbr.duty: {duty:g}; needs a mean pause of at most 1000000 s after bursts of 300 ms"
     assert caught.value.problems == (expected,)
-    assert Scenario().with_(**{**changes, "network.vbr": {**vbr, "duty": 3.1e-7}}).digest()
+    assert Scenario(defaults="1996").with_(**{**changes, "network.vbr": {**vbr, "duty": 3.1e-7}}).digest()

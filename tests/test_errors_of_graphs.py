@@ -91,7 +91,14 @@ GRAPH: dict[str, Any] = {
     ],
 )  # fmt: skip
 def test_bad_graph_is_rejected_with_its_place(part: str, value: object, expected: str) -> None:
-    assert message(lambda: Scenario(network=Scenario().with_(network={**GRAPH, part: value}).network)) == expected
+    assert (
+        message(
+            lambda: Scenario(
+                defaults="1996", network=Scenario(defaults="1996").with_(network={**GRAPH, part: value}).network
+            )
+        )
+        == expected
+    )
 
 
 VBR_GRAPH: dict[str, Any] = {
@@ -121,7 +128,10 @@ VBR_GRAPH: dict[str, Any] = {
 )
 def test_bad_vbr_source_is_rejected_with_its_place(source: dict[str, str], expected: str) -> None:
     network = {**VBR_GRAPH, "vbr": [{"name": "v", **source}]}
-    assert message(lambda: Scenario().with_(network=network, **{"switch.scheduler": "priority"})) == expected
+    assert (
+        message(lambda: Scenario(defaults="1996").with_(network=network, **{"switch.scheduler": "priority"}))
+        == expected
+    )
 
 
 def test_a_path_longer_than_times_reach_is_rejected() -> None:
@@ -130,7 +140,7 @@ def test_a_path_longer_than_times_reach_is_rejected() -> None:
     nodes += [{"name": name, "kind": "switch"} for name in switches]
     links = [{**LINK, "between": ends, "delay": "1000 s"} for ends in pairwise(["a", *switches, "b"])]
     network = {**GRAPH, "nodes": nodes, "links": links}
-    assert message(lambda: Scenario().with_(network=network)).splitlines() == [
+    assert message(lambda: Scenario(defaults="1996").with_(network=network)).splitlines() == [
         f"network.flows[0].{way}: 1001 links of 1001000 s in all; needs at most 1000000 s"
         for way in ("route", "return_route")
     ]

@@ -90,7 +90,7 @@ def test_phases_follow_each_other_through_the_time_shown(recovery: str) -> None:
 
 def test_phases_begin_with_the_flow_and_not_before() -> None:
     start = {"kind": "fixed", "at": "1500 ms"}
-    result = simulate(Scenario(duration="3 s").with_(start=start, **{"traces.cwnd": True}))
+    result = simulate(Scenario(defaults="1996", duration="3 s").with_(start=start, **{"traces.cwnd": True}))
     assert phases(result, "flow1")["begin_s"].iloc[0] == 1.5
     assert phases(result, "flow1", (2.0, 3.0))["begin_s"].iloc[0] == 2.0
     assert phases(result, "flow1", (0.5, 1.5)).empty
@@ -118,7 +118,7 @@ def by_records(control: str, loss: float, hystart: str = "") -> Result:
         "tcp": {"profile": "linux-6", "congestion": congestion, "initial_rtt": "100 ms"},
         "traces": {"cwnd": True, "sequence": True, "events": True},
     }
-    return simulate(Scenario().with_(**fields), seed=1)
+    return simulate(Scenario(defaults="1996").with_(**fields), seed=1)
 
 
 @pytest.mark.parametrize("loss", [0.0, 0.001, 0.02, 0.1])
@@ -175,7 +175,7 @@ def moving(path: str) -> Result:
         "traces": {"cwnd": True, "sequence": True, "events": True},
         **MOVING[path][0],
     }
-    return simulate(Scenario().with_(**fields), seed=1)
+    return simulate(Scenario(defaults="1996").with_(**fields), seed=1)
 
 
 @pytest.mark.parametrize("path", MOVING)
@@ -250,7 +250,7 @@ def test_ecn_reductions_are_marked() -> None:
         "switch.policy": {"kind": "step-marking", "threshold": 20}, "tcp": {"profile": "linux-6", "ecn": "classic"},
         "traces": {"cwnd": True, "events": True},
     }  # fmt: skip
-    result = simulate(Scenario().with_(**changes))
+    result = simulate(Scenario(defaults="1996").with_(**changes))
     events = loss_events(result, "flow1")
     marks = int(result.flows["mark_reductions"].sum())
     assert (events["event"] == "ECN reduction").sum() == marks > 3
@@ -274,7 +274,7 @@ def test_a_spurious_timeout_is_undone_and_marked() -> None:
         "tcp": {"profile": "linux-6"},
         "traces": {"cwnd": True, "events": True},
     }
-    result = simulate(Scenario().with_(**fields))
+    result = simulate(Scenario(defaults="1996").with_(**fields))
     undone = loss_events(result, "flow1").query("event == 'undo'")
     assert len(undone) >= 1
     assert undone["time_s"].iloc[0] > 5.7

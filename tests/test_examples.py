@@ -155,6 +155,7 @@ def test_default_environment_starts() -> None:
 
 
 SACK = """
+schema = 1
 framing = "ip"
 switch.buffer = "100 packets"
 duration = "1 s"

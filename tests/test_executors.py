@@ -14,7 +14,7 @@ from jobs import Fatal, expected, outcomes
 from longpipe import Scenario, ScenarioError
 from longpipe.executors import Executor, ExecutorError, Failure, Futures, Job, Processes, Where, executor_for
 
-SHORT = Scenario(name="short", duration="20 ms")
+SHORT = Scenario(defaults="1996", name="short", duration="20 ms")
 LONG = SHORT.with_(name="long", duration="2 s")
 
 
@@ -78,7 +78,7 @@ def test_a_script_needs_no_guard(start: str, tmp_path: Path) -> None:
     script.write_text(
         "print('loaded')\nfrom longpipe import Scenario\nfrom longpipe.design import Design, Factor\n"
         "from longpipe.study import Study\n"
-        "base = Scenario(name='short', duration='20 ms')\n"
+        "base = Scenario(defaults='1996', name='short', duration='20 ms')\n"
         "study = Study(Design.full_factorial(base, [Factor.over('tcp.recovery', ['reno', 'sack'])], replications=2))\n"
         "print(study.run(workers=2).finished, __name__, __file__ if '__file__' in globals() else '')\n"
     )

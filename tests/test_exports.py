@@ -21,7 +21,9 @@ from longpipe.export import encoded, write_table
 from longpipe.study import Study
 from longpipe.study.table import table
 
-BASE = Scenario(name="lan", duration="300 ms", framing="ip").with_(start={"kind": "random", "over": "1 ms"})
+BASE = Scenario(defaults="1996", name="lan", duration="300 ms", framing="ip").with_(
+    start={"kind": "random", "over": "1 ms"}
+)
 # The order of the levels is neither that of their texts nor that of their numbers.
 BUFFERS = ["1 MB", "20 kB", "300 kB"]
 FACTORS = [

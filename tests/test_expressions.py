@@ -17,7 +17,7 @@ from longpipe.measures.requirements import Requirement
 from longpipe.pictures.sweeps import sweep_means
 from longpipe.study import Study, run_until
 
-BASE = Scenario(name="lan", duration="60 ms").with_(
+BASE = Scenario(defaults="1996", name="lan", duration="60 ms").with_(
     **{
         "network.group": [{"name": "a"}, {"name": "b-1"}],
         "start": {"kind": "random", "over": "5 ms"},

@@ -19,7 +19,7 @@ from longpipe.store import Store, StoreError
 from longpipe.study import Progress, Study
 from postgresql import begin, crash, create, server
 
-BASE = Scenario(name="short", duration="20 ms")
+BASE = Scenario(defaults="1996", name="short", duration="20 ms")
 DESIGN = Design.full_factorial(BASE, [Factor.over("tcp.recovery", ["sack", "reno"], "tcp")], replications=60)
 
 

@@ -10,7 +10,7 @@ from longpipe import ScenarioError
 from longpipe.store import Store
 from longpipe.system import files
 
-SCENARIO = 'name = "a"\nduration = "20 ms"\n'
+SCENARIO = 'schema = 1\nname = "a"\nduration = "20 ms"\n'
 
 
 def test_a_link_in_the_place_of_a_partial_file_is_not_followed(tmp_path: Path) -> None:

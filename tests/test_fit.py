@@ -209,7 +209,7 @@ def test_two_settings_are_compared_over_any_scenario(framing: str, tmp_path: Pat
 
 def test_series_are_those_of_the_first_flow() -> None:
     fields = {"framing": "ip", "duration": "1 s", "traces": {"sequence": True, "rtt": True, "drops": True}}
-    result = simulate(Scenario().with_(**fields, **{"network.sources": 2}))
+    result = simulate(Scenario(defaults="1996").with_(**fields, **{"network.sources": 2}))
     rtt = result.traces["rtt"]
     own = rtt.loc[rtt["flow"] == result.flows["flow"][0], "rtt_s"].dropna()
     assert simulated(result, 1.0).samples.tolist() == own.tolist()
@@ -222,7 +222,7 @@ def test_a_capture_and_the_trace_of_one_run_have_the_same_series(tmp_path: Path)
         "trunk_loss": {"kind": "packets", "indices": [500, 1500]},
     }  # fmt: skip
     tcp = {"profile": "linux-6", "congestion": "cubic", "handshake": False, "initial_rtt": "40 ms"}
-    path = Scenario(framing="ip", duration="30 s").with_(
+    path = Scenario(defaults="1996", framing="ip", duration="30 s").with_(
         network=network, tcp=tcp, **{"switch.buffer": "40 packets"}, **TRACES
     )
     (tmp_path / "path.toml").write_text(path.to_toml())
@@ -240,7 +240,11 @@ def test_a_capture_and_the_trace_of_one_run_have_the_same_series(tmp_path: Path)
 def test_a_scenario_without_tcp_has_neither_goodput_nor_rtt(tmp_path: Path) -> None:
     path = tmp_path / "voice.toml"
     traffic = {"kind": "cbr", "rate": "1 Mbit/s"}
-    path.write_text(Scenario(framing="ip", duration="1 s", traffic=traffic, switch={"buffer": "9 packets"}).to_toml())
+    path.write_text(
+        Scenario(
+            defaults="1996", framing="ip", duration="1 s", traffic=traffic, switch={"buffer": "9 packets"}
+        ).to_toml()
+    )
     goodput, rtt, losses = whatif(path, {"switch.buffer": "20 packets"}, 3).measures
     assert np.isnan([*goodput.changed, *rtt.changed]).all()
     assert losses.changed == (0.0, 0.0)

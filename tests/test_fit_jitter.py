@@ -34,7 +34,7 @@ def captured(
         "switch": {"buffer": f"{buffer} packets"},
         "tcp": {"profile": "linux-6", "congestion": control, "mss": "1448 B", "receiver_window": "auto"},
     }  # fmt: skip
-    simulate(Scenario.model_validate(fields), captures={"host:source1": str(path)})
+    simulate(Scenario.model_validate({"defaults": "1996", **fields}), captures={"host:source1": str(path)})
     return path
 
 

@@ -27,7 +27,7 @@ def captured(path: Path, control: str, **network: object) -> Path:
     }  # fmt: skip
     tcp = {"profile": "linux-6", "congestion": control, "mss": "1448 B", "receiver_window": "auto"}
     scenario = {"framing": "ip", "duration": "6 s", "network": fields, "switch": {"buffer": "100 ms"}, "tcp": tcp}
-    simulate(Scenario.model_validate(scenario), captures={"host:source1": str(path)})
+    simulate(Scenario.model_validate({"defaults": "1996", **scenario}), captures={"host:source1": str(path)})
     return path
 
 

@@ -28,7 +28,7 @@ PUSH_ACK: Final = 0x18
 def captured(folder: Path, **changes: object) -> Path:
     """Returns a capture at the sender over a path of 20 Mbit/s and 100 ms with half a BDP of buffer."""
     network = {"kind": "dumbbell", "sources": 1, "trunk_rate": "20 Mbit/s", "trunk_delay": "50 ms"}
-    path = Scenario(framing="ip", duration="8 s").with_(
+    path = Scenario(defaults="1996", framing="ip", duration="8 s").with_(
         network=network, tcp={"profile": "linux-6"}, **{"switch.buffer": "83 packets", **changes}
     )
     (folder / "path.toml").write_text(path.to_toml())
@@ -182,7 +182,10 @@ def test_an_outage_is_named_instead_of_the_application(tmp_path: Path) -> None:
         "switch": {"buffer": "60 packets"},
         "tcp": {"profile": "linux-6", "congestion": "cubic", "receiver_window": "auto"},
     }
-    simulate(Scenario.model_validate(fields), captures={"host:source1": str(tmp_path / "flow.pcapng")})
+    simulate(
+        Scenario.model_validate({"defaults": "1996", **fields}),
+        captures={"host:source1": str(tmp_path / "flow.pcapng")},
+    )
     told = report(fit(observe(tmp_path / "flow.pcapng"), ["cubic"]))
     assert any("an outage of the path?" in doubt for doubt in told.doubts)
     assert not any("application" in doubt for doubt in told.doubts)

@@ -45,7 +45,7 @@ def captured(path: Path, *, rate: str, delays: list[str], buffer: int, controls:
         "switch": {"buffer": f"{buffer} packets", "policy": policy},
         "tcp": {"profile": "linux-6", **MSS},
     }
-    simulate(Scenario.model_validate(fields), captures={"host:a": str(path)})
+    simulate(Scenario.model_validate({"defaults": "1996", **fields}), captures={"host:a": str(path)})
     return path
 
 

@@ -43,7 +43,7 @@ def captured(folder: Path, control: str, steps: list[list[str]], **changes: obje
         "switch": {"buffer": "60 packets"},
         "tcp": {"profile": "linux-6", "congestion": control},
     }
-    (folder / "moving.toml").write_text(Scenario(**fields).with_(**changes).to_toml())
+    (folder / "moving.toml").write_text(Scenario(defaults="1996", **fields).with_(**changes).to_toml())
     capture = folder / "moving.pcapng"
     done = run("run", str(folder / "moving.toml"), "--capture", f"host:source1={capture}")
     assert done.returncode == 0, done.stderr

@@ -8,7 +8,7 @@ from longpipe import Scenario, simulate
 
 MSS = 1000
 # A 10 Mbit/s path with an RTT of 40 ms holds 50 kB.
-PATH = Scenario(duration="3 s", framing="ip").with_(
+PATH = Scenario(defaults="1996", duration="3 s", framing="ip").with_(
     **{
         "network": {
             "kind": "dumbbell",

@@ -24,7 +24,8 @@ def _scenario(traffic: object = PARETO, **fields: Any) -> Scenario:  # noqa: ANN
     network = {"kind": "dumbbell", "sources": 1, "trunk_rate": "10 Mbit/s"}
     switch = {"buffer": "1000 packets"}
     return Scenario(
-        **{"framing": "ip", "duration": "10 s", "network": network, "switch": switch, "traffic": traffic, **fields}
+        defaults="1996",
+        **{"framing": "ip", "duration": "10 s", "network": network, "switch": switch, "traffic": traffic, **fields},
     )
 
 

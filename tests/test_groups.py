@@ -37,7 +37,7 @@ buffer = "0.5 BDP"
 
 
 def scenario(**network: Any) -> Scenario:  # noqa: ANN401 - any type of field
-    return Scenario(network={"kind": "dumbbell", **network})
+    return Scenario(defaults="1996", network={"kind": "dumbbell", **network})
 
 
 def test_flows_of_a_group_have_its_name_and_fields() -> None:
@@ -76,7 +76,9 @@ def test_directions_of_a_graphs_link_have_separate_fields() -> None:
         },
     ]
     flows = [{"name": "f", "from": "a", "to": "b"}]
-    found = Scenario(network={"kind": "graph", "nodes": nodes, "links": links, "flows": flows}).resolve()["links"]
+    found = Scenario(
+        defaults="1996", network={"kind": "graph", "nodes": nodes, "links": links, "flows": flows}
+    ).resolve()["links"]
     assert [link["rate_bps"] // 10**6 for link in found] == [10, 1, 10, 10]
     assert [link["delay_ps"] // 10**9 for link in found] == [1, 1, 1, 5]
 
@@ -91,9 +93,9 @@ def test_a_graph_is_built_from_its_links_and_flows() -> None:
     assert [link.rate for link in short.links] == ["10 Mbit/s", "1 Mbit/s"]
     assert short.links[1].return_rate == "1 kbit/s"
     assert Graph.of(links, [Flow(name="f", from_="a", to="b")]) == short
-    assert simulate(Scenario(network=short, duration="1 s")).flows["delivered_bytes"].item() > 0
+    assert simulate(Scenario(defaults="1996", network=short, duration="1 s")).flows["delivered_bytes"].item() > 0
     with pytest.raises(ScenarioError, match="'c' is not a host"):
-        Scenario(network=Graph.of(links, {"f": ("a", "c")}))
+        Scenario(defaults="1996", network=Graph.of(links, {"f": ("a", "c")}))
 
 
 @pytest.mark.parametrize("framing", ["aal5", "ip"])
@@ -120,7 +122,7 @@ def test_slow_return_direction_delays_acks() -> None:
 def test_scenario_with_groups_survives_writing_and_reading() -> None:
     mixed = Scenario.from_toml(MIXED)
     assert Scenario.from_toml(mixed.to_toml()) == mixed
-    assert "group" not in Scenario().to_toml()
+    assert "group" not in Scenario(defaults="1996").to_toml()
 
 
 def test_the_count_of_a_group_is_one_change() -> None:
@@ -168,7 +170,7 @@ IGNORED = (
 
 
 def test_a_field_that_every_group_overrides_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "duel.toml").write_text(Scenario(**DUEL).to_toml(), encoding="utf-8")
+    (tmp_path / "duel.toml").write_text(Scenario(defaults="1996", **DUEL).to_toml(), encoding="utf-8")
     levels = "tcp.congestion=bbr,cubic"
     compared = run("plot", "duel.toml", "window", "--compare", levels, "-o", "a.svg", cwd=tmp_path)
     assert (compared.returncode, compared.stderr) == (2, f"error: {IGNORED}\n")
@@ -183,7 +185,7 @@ def test_a_field_that_every_group_overrides_is_reported(tmp_path: Path) -> None:
 
 
 def test_compared_levels_that_lead_to_the_same_run_are_rejected(tmp_path: Path) -> None:
-    (tmp_path / "duel.toml").write_text(Scenario(**DUEL).to_toml(), encoding="utf-8")
+    (tmp_path / "duel.toml").write_text(Scenario(defaults="1996", **DUEL).to_toml(), encoding="utf-8")
     compared = run("plot", "duel.toml", "window", "--compare", "duration=200 ms,0.2 s", "-o", "a.svg", cwd=tmp_path)
     assert compared.stderr == (
         "error: --compare: 'duration = 200 ms' and 'duration = 0.2 s' are the same run; needs levels that change it\n"
@@ -191,12 +193,12 @@ def test_compared_levels_that_lead_to_the_same_run_are_rejected(tmp_path: Path) 
 
 
 def test_a_field_has_an_effect_if_a_group_uses_it() -> None:
-    duel = Scenario(**DUEL)
+    duel = Scenario(defaults="1996", **DUEL)
     assert overridden(duel, "tcp.congestion") == IGNORED
     assert overridden(duel, "tcp.congestion.beta")
     assert overridden(duel, "tcp.recovery") is overridden(duel, "traffic") is overridden(duel, "switch.buffer") is None
     assert overridden(duel.with_(**{"network.group": [{"name": "a"}]}), "tcp.congestion") is None
-    assert overridden(Scenario(), "tcp.congestion") is None
+    assert overridden(Scenario(defaults="1996"), "tcp.congestion") is None
 
 
 @pytest.mark.parametrize("count", [-2, 0])

@@ -60,7 +60,7 @@ def policed(flows: int) -> dict[str, object]:
 
 
 def scenario(network: dict[str, object], duration: str = "1 us") -> Scenario:
-    return Scenario(duration=duration, framing="ip", network=network, switch={"buffer": "100 packets"})
+    return Scenario(defaults="1996", duration=duration, framing="ip", network=network, switch={"buffer": "100 packets"})
 
 
 T = TypeVar("T")
@@ -263,7 +263,7 @@ def test_a_flow_of_each_group_is_checked() -> None:
 def test_a_copied_flow_that_is_wrong_is_named(group: object, start: dict[str, str], problem: str) -> None:
     network = {"kind": "dumbbell", **({"sources": 6} if group is None else {"group": group})}
     with pytest.raises(ScenarioError) as error:
-        Scenario(network=network, start={"kind": "staggered", **start})
+        Scenario(defaults="1996", network=network, start={"kind": "staggered", **start})
     assert problem in str(error.value)
 
 
@@ -347,7 +347,7 @@ def test_caches_of_scenarios_are_bounded_and_freed() -> None:
 
 def test_shared_tables_are_encoded_as_json_encodes_them() -> None:
     switch = {"buffer": "100 packets", "policy": {"kind": "red", "unit": "packets", "max_p": 1e-7}}
-    fields = Scenario(framing="ip", network=groups(3), switch=switch, traffic="web").resolve()
+    fields = Scenario(defaults="1996", framing="ip", network=groups(3), switch=switch, traffic="web").resolve()
     assert canonical_json(fields) == json.dumps(fields, sort_keys=True, separators=(",", ":"))
 
 
@@ -369,7 +369,7 @@ def test_among_routes_of_equally_many_hops_the_link_written_first_wins() -> None
         [Link(between=(a, b), rate=rate, delay=delay) for a, b, rate, delay in links],
         {"ab": ("a", "b"), "ac": ("a", "c"), "cb": ("c", "b")},
     )
-    resolved = Scenario(framing="ip", network=graph, switch={"buffer": "9 packets"}).resolve()
+    resolved = Scenario(defaults="1996", framing="ip", network=graph, switch={"buffer": "9 packets"}).resolve()
     names = [node["name"] for node in resolved["nodes"]]
     ways = [[names[resolved["links"][k]["to"]] for k in flow["route"]] for flow in resolved["flows"]]
     # The routes are: from a via t, on the first of s's links; to c via t, which the search visits before u; from c via
@@ -385,7 +385,10 @@ def test_a_dumbbell_has_up_to_100_000_sources() -> None:
 
 
 def test_runs_of_a_study_are_read_by_few_queries(monkeypatch: pytest.MonkeyPatch) -> None:
-    base, asked = Scenario(name="short", duration="1 ms"), ("all=flow:*.throughput", "first=flow:flow1.window_used")
+    base, asked = (
+        Scenario(defaults="1996", name="short", duration="1 ms"),
+        ("all=flow:*.throughput", "first=flow:flow1.window_used"),
+    )
     factors = [Factor.over("switch.buffer", ["100 cells", "200 cells"], "buffer")]
     study = Study(Design.full_factorial(base, factors, replications=60, measures=asked), Store())
     study.run(workers=1)
@@ -404,7 +407,7 @@ def test_runs_of_a_study_are_read_by_few_queries(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_run_that_is_not_in_the_store_is_named_among_those_that_are() -> None:
-    store, short = Store(), Scenario(name="short", duration="1 ms")
+    store, short = Store(), Scenario(defaults="1996", name="short", duration="1 ms")
     store.keep(simulate(short, 1))
     store.keep(simulate(short, 3))
     assert [result and result.seed for result in store.load_all([(short, n) for n in (3, 2, 1)])] == [3, None, 1]

@@ -15,7 +15,9 @@ def guaranteed(shares: list[float], **changes: object) -> Scenario:
     wan = {f"network.{part}_delay": "5 ms" for part in ("access", "trunk", "exit")}
     tcp = {"tcp.recovery": "sack", "tcp.receiver_window": "600000 B"}
     switch = {"switch.scheduler": "wfq", "switch.policy": "selective-drop", "switch.buffer": "12000 cells"}
-    return Scenario().with_(**{"network.group": group, **wan, **tcp, **switch, "duration": "5 s", **changes})
+    return Scenario(defaults="1996").with_(
+        **{"network.group": group, **wan, **tcp, **switch, "duration": "5 s", **changes}
+    )
 
 
 def test_vcs_get_their_guarantees_and_share_the_rest() -> None:
@@ -35,7 +37,7 @@ def test_queue_per_vc_over_a_constant_path_equals_a_static_link(policy: str) -> 
 
 
 def test_a_flow_without_a_category_equals_one_over_ubr() -> None:
-    plain = Scenario().with_(**{"network.group": [{"name": "a"}], "duration": "1 s"})
+    plain = Scenario(defaults="1996").with_(**{"network.group": [{"name": "a"}], "duration": "1 s"})
     ubr = plain.with_(**{"network.group": [{"name": "a", "service": Ubr()}]})
     assert simulate(plain).state_hash == simulate(ubr).state_hash
     assert simulate(plain).guaranteed.empty

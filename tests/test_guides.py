@@ -12,7 +12,7 @@ from thorough import examples
 GUIDES = DOCS / "how-to"
 WIDE = {**PLAIN, "COLUMNS": "300"}
 # The path of Figure 8 of the BBR paper, as in cubic-or-bbr.md.
-PAPER = Scenario().with_(
+PAPER = Scenario(defaults="1996").with_(
     **{
         "framing": "ip",
         "duration": "60 s",

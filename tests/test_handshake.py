@@ -8,7 +8,9 @@ import pytest
 from longpipe import Scenario, ScenarioError, simulate
 from pcap import analysis, needs_tshark, tshark
 
-FILE: Final = Scenario(name="file", framing="ip", switch={"buffer": "100 packets"}, duration="5 s").with_(
+FILE: Final = Scenario(
+    defaults="1996", name="file", framing="ip", switch={"buffer": "100 packets"}, duration="5 s"
+).with_(
     **{
         "network.sources": 1,
         "network.trunk_rate": "10 Mbit/s",

@@ -175,7 +175,7 @@ def test_parts_run_in_both_engines(copy: Path, tmp_path: Path) -> None:
     base = {"duration": "1 s", "switch": {"buffer": "20 packets"}}
     for engine in ("trains", "reference"):
         changes = {"traffic": Uniform(rate="1 Mbit/s"), "network.conditioners": [BlackHole(mtu="1028 B")]}
-        result = simulate(Scenario(framing="ip", engine=engine, **base).with_(**changes))
+        result = simulate(Scenario(defaults="1996", framing="ip", engine=engine, **base).with_(**changes))
         assert result.datagrams["received"].sum() > 0
         print(result.state_hash)
     """

@@ -32,7 +32,7 @@ CHANGES: list[dict[str, Any]] = [
 def test_changed_copies_have_the_digest_of_the_scenario_in_their_file(
     changes: list[dict[str, Any]], framing: str
 ) -> None:
-    scenario = Scenario().with_(framing=framing)
+    scenario = Scenario(defaults="1996").with_(framing=framing)
     for change in changes:
         # Some changes exclude each other, such as a framing and the unit of a buffer.
         with suppress(ScenarioError):
@@ -48,7 +48,7 @@ def test_random_scenarios_keep_their_digest_in_copies_with_another_name(scenario
 
 
 def test_unchanged_network_and_connection_are_shared() -> None:
-    scenario = Scenario(network=Dumbbell(sources=2), tcp=Tcp(mss="900 B"))
+    scenario = Scenario(defaults="1996", network=Dumbbell(sources=2), tcp=Tcp(mss="900 B"))
     changed = scenario.with_(duration="11 s")
     assert changed.network is scenario.network
     assert changed.tcp is scenario.tcp
@@ -57,7 +57,7 @@ def test_unchanged_network_and_connection_are_shared() -> None:
 
 @pytest.mark.parametrize("name", ["flows", "links"])
 def test_changing_the_result_of_resolve_does_not_change_the_scenario(name: str) -> None:
-    scenario = Scenario()
+    scenario = Scenario(defaults="1996")
     before = scenario.with_(duration="11 s").digest()
     row = scenario.resolve()[name][0]
     for table in row.values():

@@ -216,7 +216,9 @@ def test_ctrl_c_at_any_time_of_a_start_is_no_traceback(after_s: float) -> None:
 def test_ctrl_c_notes_the_number_of_kept_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("longpipe.executors.batches.LARGEST", 1)
     design = Design.full_factorial(
-        Scenario(duration="10 ms"), [Factor.over("switch.buffer", ["100 cells", "200 cells"])], replications=2
+        Scenario(defaults="1996", duration="10 ms"),
+        [Factor.over("switch.buffer", ["100 cells", "200 cells"])],
+        replications=2,
     )
     study = Study(design, name="lan")
 

@@ -26,7 +26,7 @@ MANUAL = [request(0, 2776704, 134460), request(1, 202856692, 99455), request(2, 
 
 
 def over(file: Path) -> Scenario:
-    return Scenario().with_(
+    return Scenario(defaults="1996").with_(
         **{
             "framing": "ip",
             "duration": "1 s",

@@ -54,7 +54,7 @@ def delayed(*conditioners: dict[str, Any], **changes: object) -> Scenario:
             "conditioners": list(conditioners),
         },
     }
-    return Scenario(**fields).with_(**changes)
+    return Scenario(defaults="1996", **fields).with_(**changes)
 
 
 def delays_ms(result: Result) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -18,7 +18,7 @@ def beside_cubic(flows: int, rate_bps: float, rtt_s: float, duration_s: int) -> 
         {"name": "prague", "count": flows, "tcp": PRAGUE},
         {"name": "cubic", "count": flows, "tcp": {"congestion": "cubic"}},
     ]
-    scenario = Scenario().with_(
+    scenario = Scenario(defaults="1996").with_(
         framing="ip",
         duration=f"{duration_s} s",
         network={
@@ -113,7 +113,7 @@ def test_predictions_are_those_of_the_table(rate_bps: float, rtt_s: float, share
 )
 def test_prague_alone_uses_the_link(changes: dict[str, Any]) -> None:
     """Prague paces about one window per RTT, but its window is still full, so that it grows until packets are marked."""
-    scenario = Scenario().with_(
+    scenario = Scenario(defaults="1996").with_(
         framing="ip",
         duration="60 s",
         network={
@@ -132,7 +132,7 @@ def test_prague_alone_uses_the_link(changes: dict[str, Any]) -> None:
 @pytest.mark.parametrize("control", ["aimd", "cubic", "linux-reno", "hybla"])
 def test_pacing_and_controls_measure_srtt_exactly_with_a_coarse_timer(control: str) -> None:
     """SRTT is 87.5 ms in ticks, but the RTT is 20 ms."""
-    scenario = Scenario().with_(
+    scenario = Scenario(defaults="1996").with_(
         framing="ip",
         duration="30 s",
         warm_up="10 s",
@@ -153,7 +153,7 @@ def test_prague_needs_accurate_ecn_with_ect_1() -> None:
     for ecn, found in (("off", "off"), ("dctcp", "dctcp"), ("accurate", "accurate with ect = 0")):
         tcp = {"profile": "linux-6", "congestion": "prague", "ecn": ecn}
         with pytest.raises(ScenarioError, match=rf"tcp\.ecn: {found}; needs \{{kind = 'accurate', ect = 1\}}"):
-            Scenario().with_(**{"framing": "ip", "switch.buffer": "100 packets", "tcp": tcp})
+            Scenario(defaults="1996").with_(**{"framing": "ip", "switch.buffer": "100 packets", "tcp": tcp})
 
 
 @pytest.mark.parametrize(("flows", "delta"), [(1, 0.5), (4, 0.5), (2, 0.25)])
@@ -164,7 +164,7 @@ def test_copa_keeps_1_delta_packets_of_each_flow_in_the_queue_at_equal_rates(flo
     """
     rate_bps = 50e6
     result = simulate(
-        Scenario().with_(
+        Scenario(defaults="1996").with_(
             **{
                 "framing": "ip",
                 "duration": "15 s",

@@ -230,7 +230,7 @@ def of_page(tables: list[dict[str, Any]], *modules: Path) -> list[dict[str, Any]
 
 def of_python(table: dict[str, Any]) -> dict[str, Any]:
     try:
-        return {"core": json.loads(json.dumps(Scenario(**table).resolve()))}
+        return {"core": json.loads(json.dumps(Scenario(defaults="1996", **table).resolve()))}
     except ScenarioError as error:
         return {"problems": list(error.problems)}
 
@@ -484,7 +484,7 @@ BEYOND: tuple[tuple[dict[str, Any], str], ...] = (
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_command_rejects_features_that_the_page_lacks(table: dict[str, Any], field: str) -> None:
-    scenario = Scenario(**{"framing": "ip", "switch": {"buffer": "50 packets"}, **table})
+    scenario = Scenario(defaults="1996", **{"framing": "ip", "switch": {"buffer": "50 packets"}, **table})
     with pytest.raises(ScenarioError, match=rf"^{re.escape(field)}: .*longpipe run (can|does)$"):
         lab.fragment(scenario)
 
@@ -517,7 +517,10 @@ def unpacked(letters: str) -> str:
 def test_the_command_rejects_a_scenario_if_the_page_does() -> None:
     files = [file.read_text() for file in (ROOT / "scenarios").glob("*.toml")] + [example(name) for name in EXAMPLES]
     scenarios = [Scenario.from_toml(text) for text in files]
-    scenarios += [Scenario(**{"framing": "ip", "switch": {"buffer": "50 packets"}, **table}) for table, _ in BEYOND]
+    scenarios += [
+        Scenario(defaults="1996", **{"framing": "ip", "switch": {"buffer": "50 packets"}, **table})
+        for table, _ in BEYOND
+    ]
     refused = [refuses(scenario) for scenario in scenarios]
     assert ["problems" in found for found in of_page([tomllib.loads(one.to_toml()) for one in scenarios])] == refused
     assert sum(refused) == len(BEYOND) + len({"starlink", "cellular", "rain-fade", "geo-rcs2", "geo-acm"})
@@ -695,7 +698,7 @@ def test_a_widget_shows_a_scenario_and_returns_that_of_the_page(
     seen: list[object] = []
     widget.observe(lambda change: seen.append(change["new"]["state_hash"]), names="shown")
     widget.shown = {"toml": 'framing = "ip"\nduration = "3 s"\n', "seed": str(2**64 - 1), "state_hash": "0123"}
-    assert widget.scenario == Scenario(framing="ip", duration="3 s")
+    assert widget.scenario == Scenario(defaults="1996", framing="ip", duration="3 s")
     assert (widget.seed, widget.state_hash, seen) == (2**64 - 1, "0123", ["0123"])
     widget.unobserve_all()
     sent: list[object] = []

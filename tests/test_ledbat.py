@@ -20,7 +20,7 @@ def path(rate: str, round_trip_ms: int, **changes: object) -> Scenario:
         "trunk_rate": rate, "trunk_delay": f"{round_trip_ms / 2} ms",
     }  # fmt: skip
     tcp = {"recovery": "sack", "mss": "1448 B", "receiver_window": "4 MB", "timer": STAMPS, **LEDBAT}
-    return Scenario().with_(
+    return Scenario(defaults="1996").with_(
         **{
             "framing": "ip",
             "duration": "300 s",

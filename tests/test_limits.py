@@ -272,7 +272,9 @@ def of_cells(**changes: object) -> Result:
     network = {"kind": "dumbbell", "sources": 15}
     start = {"kind": "random", "over": "10 ms"}
     switch = {"buffer": "1000 cells", "policy": "tail-drop"}
-    scenario = Scenario(duration="2 s", network=network, switch=switch, start=start, tcp={"recovery": "reno"})
+    scenario = Scenario(
+        defaults="1996", duration="2 s", network=network, switch=switch, start=start, tcp={"recovery": "reno"}
+    )
     return simulate(scenario.with_(**changes))
 
 
@@ -388,7 +390,7 @@ def test_link_with_data_in_both_directions_is_busy() -> None:
     links = [(*ends, "100 Mbit/s", "1 ms") for ends in hosts] + [("s", "t", "10 Mbit/s", "20 ms")]
     graph = Graph.of(links, {"there": ("a1", "b1"), "back": ("b2", "a2")})
     lossy = {"kind": "bernoulli", "probability": 0.02}
-    graph_of_ip = Scenario(framing="ip", duration="60 s", network=graph, switch=Switch(buffer="1 BDP"))
+    graph_of_ip = Scenario(defaults="1996", framing="ip", duration="60 s", network=graph, switch=Switch(buffer="1 BDP"))
     scenario = graph_of_ip.with_(**{"network.links.4.loss": lossy, "tcp.profile": "linux-6"})
     there, back = limits(simulate(scenario))
     assert there.return_link_busy >= 0.9
@@ -420,7 +422,7 @@ def test_windows_that_fill_no_pipe_and_those_that_fill_no_buffer_are_reported() 
         "of 1.4 MB or more, or 'auto'"
     ]
     assert window_warnings(geo(**{"tcp.receiver_window": "1.4 MB"})) == []
-    assert window_warnings(Scenario()) == []
+    assert window_warnings(Scenario(defaults="1996")) == []
 
 
 def test_bdp_above_all_windows_needs_more_flows() -> None:
@@ -468,7 +470,7 @@ def test_an_auto_window_holds_twice_pipe_and_buffer(framing: str, buffer: str) -
 def test_an_auto_window_has_bounds_and_is_of_each_path() -> None:
     assert {
         f["tcp"]["receiver_window_bytes"]
-        for f in Scenario().with_(**{"tcp.receiver_window": "auto"}).resolve()["flows"]
+        for f in Scenario(defaults="1996").with_(**{"tcp.receiver_window": "auto"}).resolve()["flows"]
     } == {2 * (583 + 53_000)}
     huge = geo(
         **{"tcp.receiver_window": "auto", "network.trunk_rate": "100 Gbit/s", "network.access_rate": "100 Gbit/s"}
@@ -618,7 +620,9 @@ def test_of_equally_slow_links_the_busiest_is_the_limit() -> None:
     network = {"kind": "graph", "nodes": nodes, "links": links, "flows": flows}
     tcp = {"profile": "linux-6", "congestion": "bbr"}
     result = simulate(
-        Scenario(framing="ip", duration="60 s", network=network, tcp=tcp, switch={"buffer": "101 packets"})
+        Scenario(
+            defaults="1996", framing="ip", duration="60 s", network=network, tcp=tcp, switch={"buffer": "101 packets"}
+        )
     )
     found = {one.flow: (one.limited_by, one.link) for one in limits(result)}
     assert {limit for limit, _ in found.values()} == {"link"}

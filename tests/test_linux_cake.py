@@ -57,7 +57,7 @@ def test_cake_delays_and_drops_the_datagrams_that_linux_s_does(case: DatagramCas
             "exit_delay": "0 s",
         },
     }
-    traces = simulate(Scenario(**fields)).traces
+    traces = simulate(Scenario(defaults="1996", **fields)).traces
     # With one flow, datagrams leave in the order of arrival.
     passed = rows[rows["arrived_ns"] >= 0]
     delays = traces["delay"].query(f"port == '{TRUNK}'")["delay_s"].to_numpy()

@@ -81,7 +81,7 @@ def conditioned(rows: pd.DataFrame, folder: Path, conditioner: dict[str, Any], *
             "conditioners": [conditioner],
         },
     }
-    return simulate(Scenario(**fields).with_(**changes))
+    return simulate(Scenario(defaults="1996", **fields).with_(**changes))
 
 
 @pytest.mark.parametrize("case", POLICED, ids=lambda case: case.name)

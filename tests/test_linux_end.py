@@ -46,7 +46,7 @@ def path(traffic: dict[str, Any], duration: str = "3 s", buffer: str = "101 pack
     if "group" in network:
         del network["sources"]
     fields: dict[str, Any] = {"framing": "ip", "duration": duration, "network": network, "switch": {"buffer": buffer}}
-    return Scenario(**fields | {"traffic": {"kind": "stack", "stack": "linux"} | traffic} | others)
+    return Scenario(defaults="1996", **fields | {"traffic": {"kind": "stack", "stack": "linux"} | traffic} | others)
 
 
 def state(result: Result, number: int = 0) -> dict[str, Any]:
@@ -126,6 +126,7 @@ SLOW_RETURNS = [(10_000_000, 200_000, 83, 0), (10_000_000, 250_000, 41, 41), (5_
 def over_a_slow_return(traffic: Any, rate_bps: int, return_bps: int, packets: int) -> int:  # noqa: ANN401 - any kind
     """Returns the retransmissions of BBR if ACKs of single segments queue on the return link."""
     scenario = Scenario(
+        defaults="1996",
         framing="ip",
         duration="10 s",
         network={

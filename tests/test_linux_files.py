@@ -32,6 +32,7 @@ def path(traffic: dict[str, Any], rate_mbps: int, round_trip_ms: int, size_bytes
         "trunk_delay": f"{500 * round_trip_ms} us",
     }
     return Scenario(
+        defaults="1996",
         framing="ip",
         duration="10 s",
         network=network,

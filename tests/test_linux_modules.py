@@ -132,7 +132,7 @@ def test_a_module_and_the_controller_of_its_name_agree_with_several_flows(
         "switch": {**switch, **({"policy": {"kind": "step-marking", "threshold": 20}} if name == "dctcp" else {})},
         "network": {"kind": "dumbbell", "sources": sources, "access_rate": "10 Gbit/s", **network},
     }
-    path = Scenario.model_validate(fields)
+    path = Scenario.model_validate({"defaults": "1996", **fields})
     module_of_it = {"kind": "module", "file": str(module(name))}
     hashes = {simulate(path.with_(**{"tcp.congestion": one})).state_hash for one in (module_of_it, name)}
     assert len(hashes) == 1

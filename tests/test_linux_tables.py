@@ -105,6 +105,7 @@ def test_bbr_over_a_slow_return_link_retransmits_as_in_linux(trunk: tuple[str, .
     rate, back, delay, buffer, duration = trunk
     ack = {name: value for name, value in TCP["ack"].items() if name != "write_every"}
     path = Scenario(
+        defaults="1996",
         framing="ip",
         duration=duration,
         network={
@@ -134,6 +135,7 @@ def test_bbr_over_a_slow_return_link_needs_the_ticks_and_bursts_of_the_guest(
 ) -> None:
     """Linux as an end of the same path counts ticks of 10 ms and sends single segments; the defaults are others."""
     path = Scenario(
+        defaults="1996",
         framing="ip",
         duration="10 s",
         network={

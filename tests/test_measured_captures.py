@@ -358,7 +358,7 @@ def test_data_that_acks_or_sack_blocks_report_are_not_in_flight() -> None:
 @pytest.fixture(scope="module")
 def recovering(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, pd.DataFrame]]:
     """Returns the sender's capture of a run with SACK and losses at a full queue, and the run's traces."""
-    scenario = Scenario(duration="20 s", framing="ip").with_(
+    scenario = Scenario(defaults="1996", duration="20 s", framing="ip").with_(
         **{
             "network": {"kind": "dumbbell", "sources": 1, "trunk_rate": "12 Mbit/s", "trunk_delay": "110 ms"},
             "switch.buffer": "200 packets",
@@ -424,7 +424,7 @@ def test_read_and_fit_have_the_same_data_in_flight(recovering: tuple[Path, dict[
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     """Returns a folder with captures of a run of ATM cells, and the segments that the run retransmitted."""
     folder = tmp_path_factory.mktemp("captures")
-    scenario = Scenario(duration="400 ms")
+    scenario = Scenario(defaults="1996", duration="400 ms")
     places = {f"host:{name}1": folder / f"{name}.pcapng" for name in ("source", "sink")}
     places["link:switch1->switch2"] = folder / "trunk.pcapng"
     result = simulate(scenario, captures=places)

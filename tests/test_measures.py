@@ -55,7 +55,13 @@ def test_a_duration_begins_with_the_flow_and_a_completion_with_the_run() -> None
     groups = [{"name": name, "start": {"kind": "fixed", "at": at}} for name, at in starts.items()]
     network = {"kind": "dumbbell", "trunk_rate": "10 Mbit/s", "trunk_delay": "10 ms", "group": groups}
     result = simulate(
-        Scenario(framing="ip", duration="6 s", network=network, traffic={"kind": "transfer", "size": "100 KB"})
+        Scenario(
+            defaults="1996",
+            framing="ip",
+            duration="6 s",
+            network=network,
+            traffic={"kind": "transfer", "size": "100 KB"},
+        )
     )
     ends_s = result.flows.completion_s
     assert result.measure("flow:one.start") == result.measure("flow:*.start") == 1

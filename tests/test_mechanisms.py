@@ -19,7 +19,7 @@ BASE = Scenario.example("fiber").with_(
         "network.trunk_rate": "10 Mbit/s",
         "switch.buffer": "10 packets",
         "traffic": {"kind": "transfer", "size": "1448000 B"},
-        "tcp": {"mss": "1448 B", "ack": {"kind": "immediate"}},
+        "tcp": {"profile": "classic", "mss": "1448 B", "ack": {"kind": "immediate"}},
         "traces.events": True,
     }
 )

@@ -17,7 +17,7 @@ from longpipe.executors import Failure, Processes, executor_for
 from longpipe.study import Study, StudyError
 from longpipe.system import memory
 
-SMALL = Scenario(name="small", duration="20 ms")
+SMALL = Scenario(defaults="1996", name="small", duration="20 ms")
 # The window of 64 MiB is sent as cells, which wait in an unlimited queue.
 LARGE = SMALL.with_(
     name="large",

@@ -7,7 +7,7 @@ import pytest
 
 from longpipe import Design, Factor, Scenario, ScenarioError, Study, pictures, simulate
 
-SCENARIO = Scenario(duration="10 ms")
+SCENARIO = Scenario(defaults="1996", duration="10 ms")
 FACTORS = [Factor.over("tcp.recovery", ["reno", "sack"], "recovery")]
 DESIGN = Design.full_factorial(SCENARIO, FACTORS)
 OVER = "needs factors, as in [Factor.over('switch.buffer', ['0.5 BDP', '1 BDP'])]"
@@ -41,7 +41,10 @@ wrong: Any = {
             lambda: Factor.over("switch.buffer", "1 BDP"),
             "switch.buffer: levels '1 BDP'; needs a list of them, as in ['1 BDP']",
         ),
-        (lambda: Study(wrong["design"]), "design: Scenario(duration='10 ms'); needs a Design, as from"),
+        (
+            lambda: Study(wrong["design"]),
+            "design: Scenario(defaults='1996', duration='10 ms', framing='aal5...; needs a Design, as from",
+        ),
         (lambda: Study(DESIGN, name=wrong["one"]), "study: Factor("),
         (lambda: Study(DESIGN).run(workers=wrong["number"]), "workers: '3'; needs a whole number"),
         (

@@ -329,6 +329,7 @@ def over_satellite(case: SatelliteCase) -> Scenario:
     for direction in ("", "return_") if case.jittery else ():
         network[f"{direction}conditioners"] = [{"kind": "jitter", "delay": "3 ms", "jitter": "1 ms", "order": "fifo"}]
     return Scenario(
+        defaults="1996",
         framing="ip",
         duration="420 s",
         network=network,

@@ -47,7 +47,7 @@ def two_paths(flows: dict[str, dict[str, Any]], duration: str = "10 s", **first:
             for name, traffic in flows.items()
         ],
     }
-    return Scenario(framing="ip", duration=duration, network=network)
+    return Scenario(defaults="1996", framing="ip", duration=duration, network=network)
 
 
 def goodput_bps(flows: dict[str, dict[str, Any]]) -> tuple[float, list[float]]:
@@ -160,7 +160,7 @@ def test_a_connection_has_at_most_eight_paths() -> None:
         "group": [{"name": "quic", "traffic": QUIC}, {"name": "more", "count": 8, "traffic": SECOND}],
     }
     with pytest.raises(ScenarioError, match=r"network.group\[1\].traffic.of: quic, which has 9 paths; needs at most 8"):
-        Scenario(framing="ip", duration="1 s", network=network).resolve()
+        Scenario(defaults="1996", framing="ip", duration="1 s", network=network).resolve()
 
 
 def test_only_noq_has_an_idle_timeout_of_paths() -> None:

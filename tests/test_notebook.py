@@ -13,7 +13,7 @@ from longpipe import Design, Factor, Scenario, Study, _core, notebook, simulate
 from longpipe.cli.run.tables import show
 from longpipe.cli.toolkit.safe import Console
 
-SCENARIO = Scenario(name="<lan> & co", duration="10 ms")
+SCENARIO = Scenario(defaults="1996", name="<lan> & co", duration="10 ms")
 DESIGN = Design.full_factorial(SCENARIO, [Factor.over("tcp.recovery", ["reno", "sack"], "tcp")], replications=3)
 
 

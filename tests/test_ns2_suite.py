@@ -33,6 +33,7 @@ def ours(name: str, *, guard: bool) -> pd.DataFrame:
     The minimum RTO is 1 s, and the initial RTO 6 s.
     """
     scenario = Scenario(
+        defaults="1996",
         framing="ip",
         duration="5.5 s",
         network=Graph(

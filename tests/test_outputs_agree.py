@@ -86,8 +86,8 @@ def _scenarios() -> dict[str, Scenario]:
         "fq-codel": groups.with_(**{"switch.policy": "fq-codel", "warm_up": "1 s"}),
         "dualpi2": groups.with_(**{"switch.policy": "dualpi2", "warm_up": "1 s"}),
         "split": Scenario.example("geo-pep").with_(duration="12 s", **{"network.sources": 2}),
-        "cells": Scenario(duration="1 s").with_(**cells),
-        "cells-after-warm-up": Scenario(duration="1 s").with_(**cells, warm_up="400 ms"),
+        "cells": Scenario(defaults="1996", duration="1 s").with_(**cells),
+        "cells-after-warm-up": Scenario(defaults="1996", duration="1 s").with_(**cells, warm_up="400 ms"),
         "time-varying": Scenario.example("starlink").with_(duration="10 s"),
         "outages": lossy.with_(
             **{"network.path": {"outages": {"intervals": [["2 s", "2.3 s"]], "arriving": "drop", "waiting": "drop"}}}

@@ -58,7 +58,9 @@ def path(traffic: dict[str, Any], buffer: str = "1 BDP", **others: object) -> Sc
     network = {"kind": "dumbbell", "sources": 1, "trunk_rate": "20 Mbit/s", "trunk_delay": "20 ms"}
     network |= {"access_rate": "1 Gbit/s", "access_delay": "5 us"}
     fields: dict[str, Any] = {"framing": "ip", "duration": "5 s", "network": network, "switch": {"buffer": buffer}}
-    return Scenario(**fields | {"traffic": {"kind": "own-stack", "settings": SETTINGS} | traffic} | others)
+    return Scenario(
+        defaults="1996", **fields | {"traffic": {"kind": "own-stack", "settings": SETTINGS} | traffic} | others
+    )
 
 
 def program(folder: Path, name: str = "window.py", **settings: Any) -> dict[str, Any]:  # noqa: ANN401 - values of any type
@@ -75,7 +77,9 @@ def test_own_stack_crosses_routes_that_change(folder: Path) -> None:
     route = {"shell": "kuiper-630", "from": "Manila", "to": "Dalian", "as": "graph", "step": "1 s"}
     own = path(program(folder, size=40_000_000))
     network = {**own.network.model_dump(exclude_none=True), "trunk_rate": "1 Gbit/s", "path": route}
-    scenario = Scenario.model_validate({**own.model_dump(exclude_none=True), "duration": "60 s", "network": network})
+    scenario = Scenario.model_validate(
+        {"defaults": "1996", **own.model_dump(exclude_none=True), "duration": "60 s", "network": network}
+    )
     assert len(scenario.resolved["flows"][0]["rerouting"]["changes"]) > 1
     flow = simulate(scenario).flows.iloc[0]
     assert flow.delivered_bytes == pytest.approx(40_000_000, abs=1452)

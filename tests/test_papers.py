@@ -38,7 +38,7 @@ from longpipe_evidence.papers.experiments import Beyond, Caption, Experiment, Va
 from longpipe_evidence.papers.replicated import ReplicatedPaper
 from longpipe.scenario import Scenario
 
-BASE = Scenario(duration="20 ms").with_(**{"network.sources": 2, "switch.ties": "random"})
+BASE = Scenario(defaults="1996", duration="20 ms").with_(**{"network.sources": 2, "switch.ties": "random"})
 
 
 def experiments():

@@ -28,7 +28,7 @@ def over(path: object, duration: str = "10 s", **network: object) -> Scenario:
         "network": {"kind": "dumbbell", "sources": 1, "trunk_rate": "10 Mbit/s", "path": path, **network},
         "tcp": {"recovery": "newreno", "mss": "1460 B", "receiver_window": "100 KB", "timer": "fine"},
     }
-    return Scenario(**fields)
+    return Scenario(defaults="1996", **fields)
 
 
 def motions(scenario: Scenario) -> list[dict[str, Any]]:
@@ -292,7 +292,9 @@ def test_invalid_paths_are_rejected(path: object, said: str) -> None:
 def of_cells(path: object, **fields: object) -> Scenario:
     network: Any = {"kind": "dumbbell", "sources": 2, "path": path, "return_path": {"kind": "moving"}}
     tcp: Any = {"recovery": "newreno", "timer": "fine"}
-    return Scenario(duration="1 s", network=network, switch={"buffer": "4000 cells"}, tcp=tcp).with_(**fields)
+    return Scenario(defaults="1996", duration="1 s", network=network, switch={"buffer": "4000 cells"}, tcp=tcp).with_(
+        **fields
+    )
 
 
 def test_a_link_of_cells_moves_to_where_it_was() -> None:
@@ -354,7 +356,7 @@ def test_examples_of_paths_that_move_run_and_are_drawn(name: str) -> None:
 
 def test_a_delay_that_jumps_between_knots_is_drawn_as_a_jump() -> None:
     knots = [["0 s", "20 ms"], ["1 s", "22 ms"], ["1 s", "30 ms"], ["2 s", "32 ms"]]
-    scenario = Scenario(duration="2 s").with_(
+    scenario = Scenario(defaults="1996", duration="2 s").with_(
         **{"framing": "ip", "switch.buffer": "1 BDP", "network.path": {"delay": knots, "between": "linear"}}
     )
     table = path_series(scenario)["switch1->switch2"]
@@ -367,7 +369,7 @@ def test_rates_of_a_schedule_are_means_over_stated_intervals_at_whole_numbers(tm
     fast, slow = [t for t in range(1, 2001) for _ in range(2)], range(2002, 4001, 2)
     (tmp_path / "a.down").write_text("".join(f"{t}\n" for t in (*fast, *slow)))
     fields = {"framing": "ip", "switch.buffer": "1 BDP", "network.path": {"file": str(tmp_path / "a.down")}}
-    scenario = Scenario(duration="59 s").with_(**fields)
+    scenario = Scenario(defaults="1996", duration="59 s").with_(**fields)
     for span_s, width_s in (((0.0, 59.0), 0.2), ((1.0, 5.0), 0.01)):
         rates = path_series(scenario, span_s)["switch1->switch2"].dropna().set_index("time_s")["rate_bps"] / 1e6
         assert interval_s(span_s) == width_s
@@ -380,7 +382,7 @@ def test_rates_of_a_schedule_are_means_over_stated_intervals_at_whole_numbers(tm
 def test_equal_directions_of_a_path_are_both_visible_and_below_the_top_of_the_panel() -> None:
     """Draws a delay that varies little in relation to its size, the same in both directions."""
     knots = [["0 s", "23 ms"], ["1 s", "24 ms"], ["2 s", "23 ms"]]
-    scenario = Scenario(duration="2 s").with_(
+    scenario = Scenario(defaults="1996", duration="2 s").with_(
         **{"framing": "ip", "switch.buffer": "1 BDP", "network.path": {"delay": knots, "between": "linear"}}
     )
     delay = pictures.path(scenario).axes[1]
@@ -400,7 +402,7 @@ def test_the_title_of_a_path_contains_the_changes(tmp_path: Path) -> None:
 
 def test_a_picture_of_a_path_explains_its_outages_once() -> None:
     fields = {"switch.buffer": "1 BDP", "network.path": {"outages": {"every": "1 s", "phase": "500 ms"}}}
-    figure = pictures.path(Scenario(duration="4 s", framing="ip").with_(**fields))
+    figure = pictures.path(Scenario(defaults="1996", duration="4 s", framing="ip").with_(**fields))
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [
         "switch1->switch2", "switch2->switch1", "outage"
     ]  # fmt: skip
@@ -408,7 +410,7 @@ def test_a_picture_of_a_path_explains_its_outages_once() -> None:
 
 def test_a_picture_of_a_path_needs_one() -> None:
     with pytest.raises(ScenarioError, match=r"^path: no link is time-varying; needs network.path"):
-        pictures.path(Scenario())
+        pictures.path(Scenario(defaults="1996"))
 
 
 # Fields that disciplines require.

@@ -41,7 +41,7 @@ def over(path: dict[str, Any], duration: str = "30 s") -> Scenario:
         "switch": {"buffer": "1 BDP"},
         "network": {"kind": "dumbbell", "sources": 1, "trunk_rate": "10 Mbit/s", "path": path},
     }
-    return Scenario(**fields)
+    return Scenario(defaults="1996", **fields)
 
 
 def motion(scenario: Scenario) -> dict[str, Any]:

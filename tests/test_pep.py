@@ -25,6 +25,7 @@ def scenario(pep: dict[str, Any] | None, **fields: Any) -> Scenario:  # noqa: AN
     network = {**GEO, "pep": pep} if pep else GEO
     traffic = {"kind": "transfer", "size": "4 MB"}
     return Scenario(
+        defaults="1996",
         **{
             "framing": "ip",
             "switch": {"buffer": "1000 packets"},
@@ -33,7 +34,7 @@ def scenario(pep: dict[str, Any] | None, **fields: Any) -> Scenario:  # noqa: AN
             "tcp": TCP,
             "traffic": traffic,
             **fields,
-        }
+        },
     )
 
 

@@ -13,6 +13,7 @@ from longpipe import Result, Scenario, ScenarioError, perfetto, simulate
 @pytest.fixture(scope="module")
 def lossy() -> Result:
     scenario = Scenario(
+        defaults="1996",
         framing="ip",
         duration="4 s",
         network={
@@ -132,4 +133,4 @@ def test_run_without_traces_names_those_needed(tmp_path: Path) -> None:
     with pytest.raises(
         ScenarioError, match=r"^perfetto: the run has no traces; needs one of cwnd, rtt, queue, events$"
     ):
-        perfetto.write(simulate(Scenario(duration="10 ms")), tmp_path / "run")
+        perfetto.write(simulate(Scenario(defaults="1996", duration="10 ms")), tmp_path / "run")

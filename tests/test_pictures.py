@@ -42,7 +42,7 @@ from thorough import one_in
 
 TRACES = ("cwnd", "queue", "vc_queue", "sequence", "rtt", "arrivals", "control", "events")
 PORT = "switch1->switch2"
-SCENARIO = Scenario(name="wan", duration="2 s").with_(
+SCENARIO = Scenario(defaults="1996", name="wan", duration="2 s").with_(
     **{
         "network.sources": 2,
         "network.trunk_rate": "10 Mbit/s",
@@ -544,6 +544,7 @@ def test_a_picture_without_its_trace_says_which_option_records_it(kind: str) -> 
 
 BBR = Scenario.model_validate(
     {
+        "defaults": "1996",
         "framing": "ip",
         "duration": "32 s",
         "network": {
@@ -836,7 +837,11 @@ def test_picture_ends_after_the_last_transfer_by_default(tmp_path: Path, monkeyp
 
     monkeypatch.setitem(PICTURES, "window", replace(kind_of("window"), draw=window))
     base = Scenario(
-        framing="ip", duration="60 s", network={"kind": "dumbbell", "sources": 2}, switch={"buffer": "1 MB"}
+        defaults="1996",
+        framing="ip",
+        duration="60 s",
+        network={"kind": "dumbbell", "sources": 2},
+        switch={"buffer": "1 MB"},
     )
     transfer = base.with_(traffic={"kind": "transfer", "size": "2 MB"})
     (tmp_path / "end.toml").write_text(transfer.to_toml())
@@ -916,7 +921,7 @@ def test_pictures_of_senders_omit_further_paths(tmp_path: Path) -> None:
         {"name": "second", "traffic": {"kind": "stack-path", "of": "quic"}},
     ]
     network = {"kind": "dumbbell", "trunk_rate": "10 Mbit/s", "group": groups}
-    scenario = Scenario(framing="ip", duration="1 s", network=network, switch={"buffer": "50 packets"})
+    scenario = Scenario(defaults="1996", framing="ip", duration="1 s", network=network, switch={"buffer": "50 packets"})
     two_paths = simulate(scenario.with_(**{"traces.cwnd": True, "traces.rtt": True}))
     for picture, label in ((pictures.rtt, "round trip, quic [ms]"), (pictures.window, "quic [")):
         figure = picture(two_paths)

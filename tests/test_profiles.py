@@ -20,8 +20,8 @@ def test_set_fields_take_precedence_over_the_profile() -> None:
 
 def test_classic_profile_keeps_its_digest() -> None:
     assert Tcp(profile="classic") == Tcp()
-    assert Scenario().with_(**{"tcp.profile": "classic"}).digest() == Scenario().digest()
-    assert "profile" not in str(Scenario().with_(**{"tcp.profile": "linux-6"}).resolve())
+    assert Scenario(defaults="1996").with_(**{"tcp.profile": "classic"}).digest() == Scenario(defaults="1996").digest()
+    assert "profile" not in str(Scenario(defaults="1996").with_(**{"tcp.profile": "linux-6"}).resolve())
 
 
 IP = {"framing": "ip", "switch": {"buffer": "100 packets"}}
@@ -29,7 +29,7 @@ IP = {"framing": "ip", "switch": {"buffer": "100 packets"}}
 
 @pytest.mark.parametrize("named", ["cubic", {"kind": "cubic"}, Cubic()])
 def test_a_control_that_is_named_follows_the_profiles_rules(named: object) -> None:
-    plain = Scenario.model_validate({**IP, "tcp": {"profile": "linux-6"}})
+    plain = Scenario.model_validate({"defaults": "1996", **IP, "tcp": {"profile": "linux-6"}})
     assert plain.with_(**{"tcp.congestion": named}).digest() == plain.digest()
     assert Tcp.model_validate({"profile": "linux-6", "congestion": "highspeed"}).congestion == HighSpeed(rules="linux")
     assert Tcp.model_validate({"congestion": named}).congestion == Cubic(rules="rfc-9438")
@@ -44,7 +44,7 @@ def test_options_without_a_kind_are_those_of_the_profiles_control() -> None:
 def test_specified_rules_take_precedence_over_the_profile() -> None:
     said = {"kind": "cubic", "rules": "rfc-9438"}
     assert Tcp.model_validate({"profile": "linux-6", "congestion": said}).congestion == Cubic(rules="rfc-9438")
-    changed = Scenario.model_validate({**IP, "tcp": {"profile": "linux-6"}}).with_(
+    changed = Scenario.model_validate({"defaults": "1996", **IP, "tcp": {"profile": "linux-6"}}).with_(
         **{"tcp.congestion.rules": "rfc-9438"}
     )
     assert changed.tcp.congestion == Cubic(rules="rfc-9438")
@@ -52,7 +52,7 @@ def test_specified_rules_take_precedence_over_the_profile() -> None:
 
 
 def resolved(tcp: dict[str, object], **network: object) -> dict[str, object]:
-    scenario = Scenario.model_validate({**IP, "tcp": tcp, **network})
+    scenario = Scenario.model_validate({"defaults": "1996", **IP, "tcp": tcp, **network})
     assert Scenario.from_toml(scenario.to_toml()).resolve() == scenario.resolve()
     first: dict[str, object] = scenario.resolve()["flows"][0]["tcp"]
     return first
@@ -88,7 +88,7 @@ def test_the_kernel_s_clock_is_resolved_where_it_does_not_tick_250_times_a_secon
     assert "hz" not in resolved({"profile": "linux-6", "hz": 250})
     assert resolved({"profile": "linux-6", "hz": 100})["hz"] == 100
     with pytest.raises(ScenarioError, match=r"tcp\.hz: 0; .*24"):
-        Scenario().with_(**{"tcp.hz": 0})
+        Scenario(defaults="1996").with_(**{"tcp.hz": 0})
 
 
 RFC_6675 = {"congestion": "linux-reno", "recovery": "rfc6675"}
@@ -118,7 +118,7 @@ def test_the_kernel_s_clock_counts_for_these_parts(
         "network": {"kind": "dumbbell", "sources": 1, **network},
         "traffic": {"kind": "transfer", "size": "100 KB"},
     }
-    base = Scenario.model_validate({**IP, "duration": "3 s", **fields})
+    base = Scenario.model_validate({"defaults": "1996", **IP, "duration": "3 s", **fields})
     clocks = (base.with_(tcp={"profile": "linux-6", **tcp, "hz": hz}) for hz in (100, 250))
     slow, fast = (simulate(one).state_hash for one in clocks)
     assert (slow != fast) == counts_ticks
@@ -138,7 +138,7 @@ def test_flow_with_another_control_follows_the_scenarios_profile(tmp_path: Path)
 
 
 def test_another_profile_changes_the_fields_that_were_not_set() -> None:
-    said = Scenario().with_(**{"tcp.mss": "1000 B", "framing": "ip", "switch.buffer": "100 packets"})
+    said = Scenario(defaults="1996").with_(**{"tcp.mss": "1000 B", "framing": "ip", "switch.buffer": "100 packets"})
     linux = said.with_(**{"tcp.profile": "linux-6"})
     assert (linux.tcp.mss, linux.tcp.recovery.kind, str(linux.tcp.timer.kind)) == ("1000 B", "rack", "fine")
     back = linux.with_(**{"tcp.profile": "classic"})
@@ -148,6 +148,7 @@ def test_another_profile_changes_the_fields_that_were_not_set() -> None:
 def test_profile_of_a_flow_is_kept_in_a_file(tmp_path: Path) -> None:
     scenario = Scenario.model_validate(
         {
+            "defaults": "1996",
             "framing": "ip",
             "switch": {"buffer": "100 packets"},
             "network": {
@@ -166,7 +167,7 @@ def test_profile_of_a_flow_is_kept_in_a_file(tmp_path: Path) -> None:
 
 def test_head_of_a_run_names_the_profile(tmp_path: Path) -> None:
     path = tmp_path / "one.toml"
-    path.write_text(Scenario().with_(**{"tcp.profile": "linux-6", "duration": "50 ms"}).to_toml())
+    path.write_text(Scenario(defaults="1996").with_(**{"tcp.profile": "linux-6", "duration": "50 ms"}).to_toml())
     assert (
         "cubic TCP with rack (linux-6), MSS 1448 B" in CliRunner().invoke(app, ["run", str(path), "--no-store"]).stdout
     )
@@ -176,12 +177,12 @@ def test_head_of_a_run_names_the_profile(tmp_path: Path) -> None:
 def test_each_profile_runs_as_packets_and_as_cells(name: str) -> None:
     for framing, buffer in (("ip", "100 packets"), ("aal5", "3000 cells")):
         changes = {"tcp.profile": name, "framing": framing, "switch.buffer": buffer, "duration": "1 s"}
-        assert simulate(Scenario().with_(**changes), 1).efficiency > 0.3
+        assert simulate(Scenario(defaults="1996").with_(**changes), 1).efficiency > 0.3
 
 
 def test_unknown_profile_is_rejected_with_the_known_ones() -> None:
     with pytest.raises(ScenarioError, match=r"tcp\.profile: 'linux-2'; .*accepts classic, linux-6"):
-        Scenario().with_(**{"tcp.profile": "linux-2"})
+        Scenario(defaults="1996").with_(**{"tcp.profile": "linux-2"})
 
 
 def opens(scenario: Scenario) -> list[bool]:
@@ -191,15 +192,19 @@ def opens(scenario: Scenario) -> list[bool]:
 
 def test_linux_opens_with_a_handshake_unless_the_round_trip_is_known() -> None:
     one = {**IP, "network": {"kind": "dumbbell", "sources": 1}}
-    linux = Scenario.model_validate({**one, "tcp": {"profile": "linux-6"}})
+    linux = Scenario.model_validate({"defaults": "1996", **one, "tcp": {"profile": "linux-6"}})
     assert opens(linux) == [True]
     assert opens(linux.with_(**{"tcp.handshake": False})) == [False]
     # If the RTT is known, from a file or because it is set later, no handshake is needed to measure it.
     known = linux.with_(**{"tcp.initial_rtt": "100 ms"})
     assert opens(known) == [False]
-    assert known == Scenario.model_validate({**one, "tcp": {"profile": "linux-6", "initial_rtt": "100 ms"}})
+    assert known == Scenario.model_validate(
+        {"defaults": "1996", **one, "tcp": {"profile": "linux-6", "initial_rtt": "100 ms"}}
+    )
     assert opens(Scenario.from_toml(known.to_toml())) == [False]
-    assert opens(Scenario.model_validate({**one, "tcp": {"profile": "linux-6", "initial_rtt": "0 s"}})) == [True]
+    assert opens(
+        Scenario.model_validate({"defaults": "1996", **one, "tcp": {"profile": "linux-6", "initial_rtt": "0 s"}})
+    ) == [True]
     with pytest.raises(ScenarioError, match=r"tcp\.initial_rtt: 100 ms; needs 0 s with a handshake"):
         linux.with_(**{"tcp.handshake": True, "tcp.initial_rtt": "100 ms"})
 
@@ -216,7 +221,7 @@ def test_flow_overrides_the_scenarios_handshake_or_round_trip(
     shared: dict[str, object], own: dict[str, object], opened: list[bool]
 ) -> None:
     network = {"kind": "dumbbell", "group": [{"name": "own", "tcp": own}, {"name": "shared"}]}
-    assert opens(Scenario.model_validate({**IP, "tcp": shared, "network": network})) == opened
+    assert opens(Scenario.model_validate({"defaults": "1996", **IP, "tcp": shared, "network": network})) == opened
 
 
 def test_lost_first_window_waits_for_the_measured_timeout() -> None:
@@ -225,6 +230,7 @@ def test_lost_first_window_waits_for_the_measured_timeout() -> None:
     timer = {"kind": "fine", "granularity": "1 ms", "min_rto": "1 ms", "max_rto": "120 s", "timestamps": True}
     incast = Scenario.model_validate(
         {
+            "defaults": "1996",
             "framing": "ip",
             "duration": "5 s",
             "switch": {"buffer": "64 KB"},

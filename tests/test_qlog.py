@@ -37,6 +37,7 @@ LOST_TRIGGERS = {"reordering_threshold", "time_threshold", "pto_expired"}
 @pytest.fixture(scope="module")
 def lossy() -> Result:
     scenario = Scenario(
+        defaults="1996",
         framing="ip",
         duration="6 s",
         network={
@@ -187,6 +188,7 @@ def test_the_windows_are_those_of_the_trace(lossy: Result, tmp_path: Path) -> No
 def test_only_the_files_of_tcp_flows_contain_the_length_of_headers(tmp_path: Path) -> None:
     groups = [{"name": "bulk"}, {"name": "call", "traffic": {"kind": "cbr", "rate": "100 kbit/s"}}]
     scenario = Scenario(
+        defaults="1996",
         framing="ip",
         duration="100 ms",
         network={"kind": "dumbbell", "group": groups},
@@ -200,11 +202,13 @@ def test_only_the_files_of_tcp_flows_contain_the_length_of_headers(tmp_path: Pat
 
 def test_run_without_traces_names_those_needed(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=r"^qlog: the run has no trace cwnd; needs cwnd, rtt, sequence, events$"):
-        qlog.write(simulate(Scenario(duration="10 ms")), tmp_path)
+        qlog.write(simulate(Scenario(defaults="1996", duration="10 ms")), tmp_path)
 
 
 def test_run_writes_both_files_and_records_their_traces(tmp_path: Path) -> None:
-    (tmp_path / "lan.toml").write_text('framing = "ip"\nduration = "1 s"\nswitch = { buffer = "100 packets" }\n')
+    (tmp_path / "lan.toml").write_text(
+        'schema = 1\nframing = "ip"\nduration = "1 s"\nswitch = { buffer = "100 packets" }\n'
+    )
     logs, trace = tmp_path / "logs", tmp_path / "run.perfetto"
     options = ["--qlog", logs, "--perfetto", trace, "--qlog-dialect", "0.3"]
     done = run("run", tmp_path / "lan.toml", "--no-store", *options)
@@ -219,6 +223,7 @@ def test_run_writes_both_files_and_records_their_traces(tmp_path: Path) -> None:
 def stack_over_a_short_queue(stack: str, **traffic: object) -> Result:
     groups = [{"name": "quic", "traffic": {"kind": "stack", "stack": stack, **traffic}}]
     scenario = Scenario(
+        defaults="1996",
         framing="ip",
         duration="4 s",
         network={"kind": "dumbbell", "group": groups, "trunk_rate": "10 Mbit/s", "trunk_delay": "20 ms"},
@@ -284,7 +289,9 @@ def test_a_stack_without_measured_rtt_reports_none() -> None:
     # Nothing is acknowledged before 600 ms.
     network = {"kind": "dumbbell", "sources": 1, "trunk_rate": "10 Mbit/s", "trunk_delay": "300 ms"}
     traffic = {"kind": "stack", "stack": "quinn", "size": "1 MB"}
-    scenario = Scenario(framing="ip", duration="3 s", network=network, switch={"buffer": "1 BDP"}, traffic=traffic)
+    scenario = Scenario(
+        defaults="1996", framing="ip", duration="3 s", network=network, switch={"buffer": "1 BDP"}, traffic=traffic
+    )
     early = simulate(scenario.with_(duration="500 ms", **{"traces.rtt": True}))
     assert early.traces["rtt"].empty
     assert early.stacks.srtt_s.isna().all()

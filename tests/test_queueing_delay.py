@@ -17,7 +17,7 @@ from longpipe.result import records
 from longpipe.store import Store
 
 TRUNK: Final = "switch1->switch2"
-LINK: Final = Scenario(name="link", duration="10 s").with_(
+LINK: Final = Scenario(defaults="1996", name="link", duration="10 s").with_(
     **{
         "framing": "ip",
         "network.sources": 2,
@@ -112,7 +112,7 @@ def test_measure_of_queueing_delays_needs_the_trace() -> None:
 
 def test_cells_have_no_queueing_delays() -> None:
     with pytest.raises(ScenarioError, match=r'traces\.delay: true; needs framing = "ip"'):
-        Scenario().with_(**{"traces.delay": True})
+        Scenario(defaults="1996").with_(**{"traces.delay": True})
 
 
 def test_pictures_show_the_selected_port() -> None:

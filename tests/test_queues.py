@@ -13,7 +13,7 @@ MBIT: Final = 10
 PACKET_BITS: Final = 8 * 1500
 TRUNK: Final = "switch1->switch2"
 # A long path over routers whose buffers contain more than half a second of data.
-LINK: Final = Scenario(name="link", duration="30 s").with_(
+LINK: Final = Scenario(defaults="1996", name="link", duration="30 s").with_(
     **{
         "framing": "ip",
         "network.sources": 4,
@@ -90,7 +90,7 @@ def test_invalid_queue_is_rejected_in_one_line(changes: dict[str, Any], line: st
 @pytest.mark.parametrize("kind", ["pie", "blue", "codel", "fq-codel"])
 def test_switches_of_cells_reject_queue_disciplines(kind: str) -> None:
     with pytest.raises(ScenarioError, match=f"^switch.policy: {kind}; is for IP packets, ATM switches accept tail-dr"):
-        Scenario().with_(**{"switch.policy": kind}).resolve()
+        Scenario(defaults="1996").with_(**{"switch.policy": kind}).resolve()
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_switches_of_cells_reject_queue_disciplines(kind: str) -> None:
 def test_red_counts_cells_in_switches_and_nowhere_else(framing: str, policy: dict[str, Any], line: str) -> None:
     changes = {"framing": framing, "switch.policy": {"kind": "red", **policy}, "switch.buffer": "1 BDP"}
     with pytest.raises(ScenarioError) as error:
-        Scenario().with_(**changes).resolve()
+        Scenario(defaults="1996").with_(**changes).resolve()
     assert list(error.value.problems) == [f"switch.policy.{line}"]
 
 
@@ -119,7 +119,9 @@ def test_red_of_frames_keeps_the_mean_of_cells_between_its_thresholds(per_vc: bo
     red = {"kind": "red", "unit": "cells", "min": 300, "max": 900, "weight": 0.01, "mean_packet": "552 B"}
     changes = {"network.trunk_delay": "5 ms", "switch.buffer": "4000 cells", "duration": "3 s"}
     both = [
-        simulate(Scenario().with_(**{"switch.policy": {**red, "per_vc": per_vc}, "engine": engine, **changes}))
+        simulate(
+            Scenario(defaults="1996").with_(**{"switch.policy": {**red, "per_vc": per_vc}, "engine": engine, **changes})
+        )
         for engine in ("trains", "reference")
     ]
     assert both[0].state_hash == both[1].state_hash
@@ -130,7 +132,7 @@ def test_red_of_frames_keeps_the_mean_of_cells_between_its_thresholds(per_vc: bo
 
 def test_cells_carry_no_marks() -> None:
     with pytest.raises(ScenarioError, match=r"^tcp\.ecn: classic; needs off under AAL5"):
-        Scenario().with_(**{"tcp.ecn": "classic"}).resolve()
+        Scenario(defaults="1996").with_(**{"tcp.ecn": "classic"}).resolve()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ RULES: Final = ("control", "none", "linux", "rfc9002", "ietf", {"kind": "ietf", 
 
 def scenario(control: str, rule: str | dict[str, Any], traffic: str | dict[str, Any]) -> Scenario:
     """Returns one flow with Linux's settings over 10 Mbit/s and 40 ms."""
-    return Scenario().with_(
+    return Scenario(defaults="1996").with_(
         **{
             "framing": "ip",
             "network.sources": 1,

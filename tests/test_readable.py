@@ -35,7 +35,7 @@ def test_requested_measures_are_shown_before_efficiency_and_fairness() -> None:
     runs = pd.DataFrame({"point": [1], "scenario": ["lan"], "efficiency": [0.9], "fairness": [0.8], "timeouts": [3]})
 
     def columns(*measures: str) -> list[str]:
-        design = Design.full_factorial(Scenario(duration="1 s"), [], measures=measures)
+        design = Design.full_factorial(Scenario(defaults="1996", duration="1 s"), [], measures=measures)
         return [metric.column for metric in shown_metrics(design, runs)]
 
     assert columns("timeouts") == ["timeouts", "efficiency", "fairness"]

@@ -147,6 +147,7 @@ def test_missing_routes_to_two_gateways_limit_flows_of_each(of: str, arriving: s
     nodes += [{"name": name, "kind": "switch"} for name in hosts.values()]
     flows = [{"name": f"to-{to}", "from": "user", "to": to} for to in ("london", "madrid")]
     scenario = Scenario(
+        defaults="1996",
         framing="ip",
         duration="600 s",
         network={"kind": "graph", "nodes": nodes, "links": links, "flows": flows},

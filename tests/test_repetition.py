@@ -41,7 +41,7 @@ GROUP = {"kind": "dumbbell", "group": [{"name": "a"}, {"name": "b", "traffic": B
 )  # fmt: skip
 def test_excessive_repetition_is_rejected(field: str, fields: dict[str, Any]) -> None:
     with pytest.raises(ScenarioError) as refused:
-        Scenario(**fields).resolve()
+        Scenario(defaults="1996", **fields).resolve()
     (line,) = refused.value.problems
     assert line.startswith(field), line
     assert "; needs " in line
@@ -49,7 +49,7 @@ def test_excessive_repetition_is_rejected(field: str, fields: dict[str, Any]) ->
 
 def test_values_at_the_limit_are_accepted() -> None:
     def accept(**fields: Any) -> Scenario:  # noqa: ANN401 - fields of a scenario
-        return Scenario(**{**DAYS, **fields})
+        return Scenario(defaults="1996", **{**DAYS, **fields})
 
     accept(switch={"buffer": "100 packets", "policy": {**PIE, "update": "8640 us"}})
     # A 125-byte packet takes a second at 1 kbit/s, and a cell takes 2.7 us on the 155.52 Mbit/s link.

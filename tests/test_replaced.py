@@ -175,7 +175,7 @@ def test_a_delay_that_a_path_replaces_causes_a_warning() -> None:
     (line,) = (line for line in cautions(changed) if "trunk_delay" in line)
     assert line.startswith("network.trunk_delay: 290 ms is not used; network.path has delays of 21.")
     # The delay of this example is among those of its path, and the default delay was not chosen.
-    for other in (Scenario.example("starlink"), scenario(path=path, trunk_delay="5 us")):
+    for other in (Scenario.example("starlink"), scenario(path=path)):
         assert not any("trunk_delay" in line for line in cautions(other))
 
 
@@ -213,7 +213,7 @@ def test_a_return_rate_and_delay_of_a_link_that_its_path_replaces_cause_a_warnin
 
 def test_a_rate_that_was_not_given_causes_a_warning_if_the_path_has_others() -> None:
     path = {"kind": "moving", "rate": [["0 s", "4 Mbit/s"], ["2 s", "20 Mbit/s"]]}
-    changed = scenario(path=path, trunk_rate="155.52 Mbit/s")
+    changed = scenario(path=path)
     (line,) = (line for line in cautions(changed) if "trunk_rate" in line)
     assert line == (
         "network.trunk_rate: not given, 155.52 Mbit/s determines sizes in BDP and auto; "

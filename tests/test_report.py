@@ -342,7 +342,9 @@ def test_download_contains_the_bytes_of_its_file() -> None:
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     """Returns a study with a replicated factorial design, finished except for one failed run."""
-    base = Scenario(name="lan", duration="20 ms").with_(**{"switch.ties": "random", "network.sources": 2})
+    base = Scenario(defaults="1996", name="lan", duration="20 ms").with_(
+        **{"switch.ties": "random", "network.sources": 2}
+    )
     factors = [
         Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp"),
         Factor.over("switch.policy", {"UBR": "tail-drop", "EPD": {"kind": "epd", "threshold": 0.8}}, "policy"),
@@ -390,7 +392,7 @@ def test_the_page_of_a_study_has_its_design_results_analysis_failures_and_data(s
 
 
 def test_unanalysable_study_states_its_reason(tmp_path: Path) -> None:
-    base = Scenario(name="one", duration="5 ms").with_(**{"switch.buffer": "12 cells"})
+    base = Scenario(defaults="1996", name="one", duration="5 ms").with_(**{"switch.buffer": "12 cells"})
     design = Design.full_factorial(base, [Factor.over("network.sources", [2, 3], "sources")])
     study = Study(design, tmp_path / "store.db")
     before = study_page.page(study)

@@ -30,7 +30,12 @@ FLOWS = {"long": ("a", "b"), "short": ("c", "b")}
 def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     """Returns a study with a graph as its network, with measures by flow and by port."""
     base = Scenario(
-        name="lot", duration="300 ms", framing="ip", network=Graph.of(LINKS, FLOWS), switch=Switch(buffer="1 BDP")
+        defaults="1996",
+        name="lot",
+        duration="300 ms",
+        framing="ip",
+        network=Graph.of(LINKS, FLOWS),
+        switch=Switch(buffer="1 BDP"),
     )
     factors = [
         Factor.over("tcp.recovery", ["reno", "sack"], "tcp"),

@@ -44,7 +44,9 @@ def test_unknown_node_suggests_the_name_that_difflib_finds(names: list[str], wor
     link = {"between": [word, "last"], "rate": "1 Mbit/s", "delay": "1 ms"}
     flow = {"name": "f", "from": "last", "to": "last"}
     with pytest.raises(ScenarioError) as refused:
-        Scenario(framing="ip", network={"kind": "graph", "nodes": nodes, "links": [link], "flows": [flow]})
+        Scenario(
+            defaults="1996", framing="ip", network={"kind": "graph", "nodes": nodes, "links": [link], "flows": [flow]}
+        )
     accepted = nearest(word, [node["name"] for node in nodes], 12)
     assert refused.value.problems == (f"network.links[0].between: {word!r} is not a node; {accepted}",)
 
@@ -71,7 +73,7 @@ def test_buffer_is_the_exact_size_rounded_down(rate_bps: int, number: Decimal, u
         expected = ("packets", math.floor(exact)) if unit != "cells" and exact >= 1 else None
     fields: dict[str, Any] = {"framing": framing, "network": network(rate_bps, buffer=f"{number:f} {unit}")}
     try:
-        buffer = Scenario(**fields, switch={"buffer": "unlimited"}).resolved["links"][4]["buffer"]
+        buffer = Scenario(defaults="1996", **fields, switch={"buffer": "unlimited"}).resolved["links"][4]["buffer"]
     except ScenarioError:
         buffer = None
     whole = unit not in ("KiB", "cells") or (value * SIZE.units.get(unit, 1)).denominator == 1
@@ -83,7 +85,7 @@ def test_buffer_is_the_exact_size_rounded_down(rate_bps: int, number: Decimal, u
 def test_automatic_window_is_twice_bdp_and_buffer(rate_bps: int, packets: int) -> None:
     fields: dict[str, Any] = {"framing": "ip", "network": network(rate_bps, buffer=f"{packets} packets")}
     tcp = {"receiver_window": "auto", "mss": "1460 B"}
-    (flow,) = Scenario(**fields, switch={"buffer": "unlimited"}, tcp=tcp).resolved["flows"]
+    (flow,) = Scenario(defaults="1996", **fields, switch={"buffer": "unlimited"}, tcp=tcp).resolved["flows"]
     bdp = rate_bps * ROUND_TRIP_PS // (8 * 10**12)
     # The port at the receiver's side has an unlimited buffer, which counts as one BDP.
     wanted = 2 * (bdp + max(bdp, packets * 1500))
@@ -125,7 +127,7 @@ def test_dumbbell_is_resolved_as_its_graph(network: dict[str, Any], start: objec
         "traffic": {"kind": "transfer", "size": "1 MB"},
         "start": start,
     }
-    dumbbell = Scenario(framing="ip", network=network, **rest)
+    dumbbell = Scenario(defaults="1996", framing="ip", network=network, **rest)
     assert dumbbell.digest() == dumbbell.with_(network=as_graph(dumbbell.network)).digest()
 
 
@@ -136,5 +138,5 @@ def test_late_start_is_formatted_in_the_shortest_unit(at_ps: int, step_ps: int) 
     if at_ps < 10**12:
         return
     with pytest.raises(ScenarioError) as refused:
-        Scenario(duration="1 s", start={"kind": "fixed", "at": f"{at_ps} ps"})
+        Scenario(defaults="1996", duration="1 s", start={"kind": "fixed", "at": f"{at_ps} ps"})
     assert str(refused.value) == f"start.at: {TIME.format(at_ps)}; needs less than the duration, 1 s"

@@ -14,7 +14,7 @@ from longpipe.metrics import atm_forum
 @pytest.fixture(scope="module")
 def result() -> Result:
     traces = {"cwnd": True, "queue": True, "sequence": True}
-    return simulate(Scenario(name="lan", duration="400 ms").with_(traces=traces), seed=3)
+    return simulate(Scenario(defaults="1996", name="lan", duration="400 ms").with_(traces=traces), seed=3)
 
 
 @pytest.mark.parametrize(("payload", "cells"), [(512, 12), (1024, 23), (9180, 193), (0, 2), (128, 4)])
@@ -40,7 +40,7 @@ def test_the_index_of_equal_throughputs_is_not_above_1_by_a_rounding_error() -> 
 
 
 def test_single_flow_fills_the_trunk_at_most() -> None:
-    alone = simulate(Scenario(duration="1 s").with_(**{"network.sources": 1}))
+    alone = simulate(Scenario(defaults="1996", duration="1 s").with_(**{"network.sources": 1}))
     assert 0.97 < alone.efficiency <= 1
     assert alone.fairness == 1
     assert alone.flows["retransmitted_segments"].sum() == 0
@@ -69,7 +69,7 @@ def test_efficiency_refers_to_the_packets_with_the_smallest_header_share() -> No
     def attainable_bps() -> float:
         network = {"kind": "dumbbell", "trunk_rate": "100 Mbit/s", "group": groups}
         fields = {"framing": "ip", "duration": "1 s", "network": network, "switch": {"buffer": "1 MB"}}
-        return simulate(Scenario.model_validate(fields)).attainable_bps
+        return simulate(Scenario.model_validate({"defaults": "1996", **fields})).attainable_bps
 
     assert attainable_bps() == pytest.approx(1e8 * 1448 / 1500)
     # Flows in the other direction do not reduce the attainable rate, and datagrams use as much of it as was sent.
@@ -81,13 +81,15 @@ def test_efficiency_refers_to_the_packets_with_the_smallest_header_share() -> No
 
 def test_efficiency_counts_vbr_and_is_undefined_for_an_idle_trunk() -> None:
     # VBR traffic has a cell for every slot, and uses every slot.
-    vbr = simulate(Scenario(duration="1 s").with_(**{"network.vbr": {"duty": 1}, "switch.scheduler": "priority"}))
+    vbr = simulate(
+        Scenario(defaults="1996", duration="1 s").with_(**{"network.vbr": {"duty": 1}, "switch.scheduler": "priority"})
+    )
     trunk = list(vbr.part("ports")["port"]).index("switch1->switch2")
     left = 155.52e6 - 424 * vbr.part("ports")["cells_out"][trunk]
     assert vbr.attainable_bps == pytest.approx(512 / 636 * left)
     assert vbr.efficiency == 0
     path = {"rate": [["0 s", "0 bit/s"], ["1 s", "1 Mbit/s"]]}
-    alone = simulate(Scenario(duration="900 ms").with_(**{"network.path": path}))
+    alone = simulate(Scenario(defaults="1996", duration="900 ms").with_(**{"network.path": path}))
     assert alone.attainable_bps == 0
     assert math.isnan(alone.efficiency)
     assert alone.summary()["efficiency"] is None
@@ -95,7 +97,7 @@ def test_efficiency_counts_vbr_and_is_undefined_for_an_idle_trunk() -> None:
 
 
 def test_throughput_is_bounded_by_window_over_round_trip() -> None:
-    scenario = Scenario(duration="2 s").with_(**{"network.sources": 1, "network.trunk_delay": "50 ms"})
+    scenario = Scenario(defaults="1996", duration="2 s").with_(**{"network.sources": 1, "network.trunk_delay": "50 ms"})
     run = simulate(scenario)
     assert run.flows["throughput_bps"].iloc[0] <= 65_536 * 8 / 0.100
 
@@ -119,7 +121,7 @@ def test_traces_run_forward_in_time_and_respect_limits(result: Result) -> None:
 
 
 def test_finite_transfer_completes() -> None:
-    run = simulate(Scenario(duration="2 s").with_(traffic={"kind": "transfer", "size": "100 KB"}))
+    run = simulate(Scenario(defaults="1996", duration="2 s").with_(traffic={"kind": "transfer", "size": "100 KB"}))
     assert (run.flows["delivered_bytes"] == 100_000).all()
     assert run.flows["completion_s"].between(0, 2).all()
 
@@ -156,14 +158,14 @@ def test_missing_trace_names_the_option_that_records_it(result: Result) -> None:
 
 
 def test_a_scenario_cannot_be_changed_in_place() -> None:
-    scenario = Scenario(duration="400 ms")
+    scenario = Scenario(defaults="1996", duration="400 ms")
     with pytest.raises(
         ScenarioError, match=r"^duration: .*; scenario\.with_\(duration=\.\.\.\) returns a changed copy$"
     ):
         scenario.duration = "1 s"
     with pytest.raises(ScenarioError, match=r"^buffer: .*; scenario\.with_\(\*\*\{'switch\.buffer': \.\.\.\}\)"):
         scenario.switch.buffer = "1 BDP"
-    assert scenario == Scenario(duration="400 ms")
+    assert scenario == Scenario(defaults="1996", duration="400 ms")
 
 
 def test_measure_of_missing_flows_is_explained(result: Result) -> None:

@@ -84,7 +84,7 @@ def test_a_broken_scenario_is_rejected_or_runs(table: dict[str, Any], changes: l
 
 def valid_or_problems(table: dict[str, Any]) -> Scenario | tuple[str, ...]:
     try:
-        return Scenario(**table)
+        return Scenario(defaults="1996", **table)
     except ScenarioError as error:
         return error.problems
 
@@ -117,7 +117,7 @@ def test_same_scenario_and_seed_give_the_same_bits(scenario: Scenario, seed: int
 
 
 def test_threads_and_processes_give_the_same_bits() -> None:
-    scenarios = [Scenario(duration="200 ms").with_(**{"network.sources": n}) for n in (3, 5)]
+    scenarios = [Scenario(defaults="1996", duration="200 ms").with_(**{"network.sources": n}) for n in (3, 5)]
     here = [simulate(scenario, 7).state_hash for scenario in scenarios]
     with ThreadPoolExecutor(2) as threads:
         assert [run.state_hash for run in threads.map(simulate, scenarios, [7, 7])] == here
@@ -126,26 +126,26 @@ def test_threads_and_processes_give_the_same_bits() -> None:
 
 
 def test_traces_do_not_change_the_run() -> None:
-    scenario = Scenario(duration="300 ms")
+    scenario = Scenario(defaults="1996", duration="300 ms")
     traced = scenario.with_(**{"traces.cwnd": True, "traces.queue": True, "traces.sequence": True})
     assert simulate(scenario).state_hash == simulate(traced).state_hash
 
 
 def test_another_seed_is_another_run() -> None:
-    scenario = Scenario(duration="500 ms")
+    scenario = Scenario(defaults="1996", duration="500 ms")
     assert simulate(scenario, 1).state_hash != simulate(scenario, 2).state_hash
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64, 1.0, True, "1"])
 def test_seed_out_of_range_is_rejected(seed: int) -> None:
     with pytest.raises(ScenarioError) as error:
-        simulate(Scenario(duration="1 ms"), seed)
+        simulate(Scenario(defaults="1996", duration="1 ms"), seed)
     assert str(error.value) == f"seed: {seed!r}; needs a whole number from 0 to 18446744073709551615"
 
 
 def test_progress_goes_from_nothing_to_all() -> None:
     seen: list[float] = []
-    simulate(Scenario(duration="30 s"), progress=seen.append)
+    simulate(Scenario(defaults="1996", duration="30 s"), progress=seen.append)
     assert seen
     assert seen == sorted(seen)
     assert 0 <= seen[0] <= seen[-1] <= 1
@@ -156,4 +156,4 @@ def test_an_error_in_progress_stops_the_run() -> None:
         raise LookupError("from the callback")
 
     with pytest.raises(LookupError, match="from the callback"):
-        simulate(Scenario(duration="30 s"), progress=fail)
+        simulate(Scenario(defaults="1996", duration="30 s"), progress=fail)

@@ -57,19 +57,23 @@ def test_example_is_named_by_its_file(path: Path) -> None:
 def test_a_file_without_a_name_gives_its_own(tmp_path: Path) -> None:
     path = tmp_path / "geo.toml"
     path.write_text('duration = "1 s"\n')
-    assert Scenario.from_toml(path) == Scenario(name="geo", duration="1 s") == Scenario.from_toml(str(path))
+    assert (
+        Scenario.from_toml(path)
+        == Scenario(defaults="1996", name="geo", duration="1 s")
+        == Scenario.from_toml(str(path))
+    )
 
 
 def test_the_commented_default_is_the_default() -> None:
-    assert Scenario.from_toml(commented_toml(Scenario())) == Scenario()
+    assert Scenario.from_toml(commented_toml(Scenario(defaults="1996"))) == Scenario(defaults="1996")
 
 
 def test_digest_is_stable() -> None:
-    assert Scenario().digest() == "29ca4c92ed4564994bd76001c23763e15766f272ec15ad249ffa9b816ea1ec6a"
+    assert Scenario(defaults="1996").digest() == "29ca4c92ed4564994bd76001c23763e15766f272ec15ad249ffa9b816ea1ec6a"
 
 
 def test_scenario_without_options_of_tahoe_is_the_same_scenario() -> None:
-    base = Scenario().with_(**{"tcp.recovery": "tahoe"})
+    base = Scenario(defaults="1996").with_(**{"tcp.recovery": "tahoe"})
     fields = json.loads(base.to_json())
     assert fields["tcp"].pop("tahoe") == {"guard": False}
     assert Scenario(**fields) == base
@@ -80,7 +84,7 @@ def test_scenario_without_options_of_tahoe_is_the_same_scenario() -> None:
 
 
 def test_a_recovery_takes_its_options_in_its_table_or_in_the_field_of_its_name() -> None:
-    table = Scenario(tcp=Tcp(recovery=NewReno(guard=True), congestion=Vegas(alpha=2)))
+    table = Scenario(defaults="1996", tcp=Tcp(recovery=NewReno(guard=True), congestion=Vegas(alpha=2)))
     fields = Scenario.from_toml(
         """
         [tcp]
@@ -97,7 +101,7 @@ def test_a_recovery_takes_its_options_in_its_table_or_in_the_field_of_its_name()
 
 
 def test_options_wait_while_another_recovery_is_chosen() -> None:
-    base = Scenario().with_(**{"tcp.recovery": {"kind": "newreno", "max_burst": "2 segments"}})
+    base = Scenario(defaults="1996").with_(**{"tcp.recovery": {"kind": "newreno", "max_burst": "2 segments"}})
     away = base.with_(**{"tcp.recovery": "sack"})
     assert away.tcp.newreno.max_burst == "2 segments"
     assert away.with_(**{"tcp.recovery": "newreno"}).digest() == base.digest()
@@ -137,17 +141,17 @@ def test_former_fields_of_controls_are_read_as_their_options(former: str, presen
 
 
 def test_a_change_of_a_former_field_changes_the_selected_control() -> None:
-    vegas = Scenario().with_(**{"tcp.congestion": "vegas", "tcp.vegas.alpha": 2})
+    vegas = Scenario(defaults="1996").with_(**{"tcp.congestion": "vegas", "tcp.vegas.alpha": 2})
     assert vegas.tcp.congestion == Vegas(alpha=2)
     assert vegas.with_(**{"tcp.vegas.alpha": 3}).tcp.congestion == Vegas(alpha=3)
     with pytest.raises(ScenarioError, match=r"^tcp.congestion.alpha: "):
-        Scenario().with_(**{"tcp.vegas.alpha": 2})
+        Scenario(defaults="1996").with_(**{"tcp.vegas.alpha": 2})
 
 
 @pytest.mark.parametrize(("control", "alpha"), [("vegas", 2.0), ("cubic", None)])
 def test_former_fields_of_a_group_are_options_of_the_control_it_inherits(control: str, alpha: float | None) -> None:
     group = {"name": "a", "tcp": {"vegas": {"alpha": 2}, "mss": "1000 B"}}
-    scenario = Scenario(tcp={"congestion": control}, network={"kind": "dumbbell", "group": [group]})
+    scenario = Scenario(defaults="1996", tcp={"congestion": control}, network={"kind": "dumbbell", "group": [group]})
     own = resolve(scenario)["flows"][0]["tcp"]
     assert own["mss_bytes"] == 1000
     assert own["congestion"]["kind"] == control if isinstance(own["congestion"], dict) else own["congestion"] == control
@@ -161,7 +165,7 @@ def test_former_fields_of_a_group_alone_need_a_congestion_control() -> None:
 
 
 def test_flow_inherits_the_options_of_its_recovery() -> None:
-    graph = Scenario(network=line("a", "s", "b"), tcp=Tcp(newreno=NewRenoOptions(guard=True)))
+    graph = Scenario(defaults="1996", network=line("a", "s", "b"), tcp=Tcp(newreno=NewRenoOptions(guard=True)))
     named = graph.with_(**{"network.flows.0.tcp.recovery": "newreno"})
     said = graph.with_(**{"network.flows.0.tcp": {"recovery": {"kind": "newreno", "guard": False}}})
     assert [resolve(each)["flows"][0]["tcp"]["newreno"]["guard"] for each in (named, said)] == [True, False]
@@ -169,22 +173,22 @@ def test_flow_inherits_the_options_of_its_recovery() -> None:
 
 
 def test_digest_ignores_the_spelling_of_values() -> None:
-    base = Scenario()
+    base = Scenario(defaults="1996")
     assert base.with_(name="other", duration="10000 ms", **{"tcp.receiver_window": "65536 B"}).digest() == base.digest()
     assert base.with_(duration="11 s").digest() != base.digest()
 
 
 def test_scenario_survives_pickling() -> None:
-    scenario = Scenario(network=line("a", "s", "b"))
+    scenario = Scenario(defaults="1996", network=line("a", "s", "b"))
     assert pickle.loads(pickle.dumps(scenario)) == scenario
 
 
 def test_with_changes_a_copy() -> None:
-    base = Scenario()
+    base = Scenario(defaults="1996")
     changed = base.with_(**{"switch.buffer": "3000 cells", "tcp.recovery": "vanilla", "tcp.timer.phase": "common"})
     assert (changed.switch.buffer, changed.tcp.recovery.kind) == ("3000 cells", "vanilla")
     assert changed.tcp.timer.phase == CommonPhase()  # type: ignore[union-attr]
-    assert base == Scenario()
+    assert base == Scenario(defaults="1996")
 
 
 def changed_or_refused(scenario: Scenario, changes: dict[str, object]) -> tuple[str, ...]:
@@ -215,18 +219,18 @@ def test_changes_of_plain_values_equal_those_of_whole_parts(scenario: Scenario, 
 
 
 def test_with_replaces_a_whole_part() -> None:
-    assert Scenario().with_(**{"switch.policy": Epd(threshold=0.5)}).switch.policy == Epd(threshold=0.5)
+    assert Scenario(defaults="1996").with_(**{"switch.policy": Epd(threshold=0.5)}).switch.policy == Epd(threshold=0.5)
 
 
 def test_with_keeps_given_values_unchanged() -> None:
     network = {"kind": "dumbbell", "sources": 1, "trunk_rate": "20 Mbit/s"}
-    changed = Scenario().with_(**{"network": network, "network.trunk_rate": "50 Mbit/s"})
+    changed = Scenario(defaults="1996").with_(**{"network": network, "network.trunk_rate": "50 Mbit/s"})
     assert isinstance(changed.network, Dumbbell)
     assert (changed.network.trunk_rate, network["trunk_rate"]) == ("50 Mbit/s", "20 Mbit/s")
 
 
 def test_with_changes_items_of_lists() -> None:
-    changed = Scenario(network=line("a", "s", "b")).with_(**{"network.flows.0.tcp.recovery": "tahoe"})
+    changed = Scenario(defaults="1996", network=line("a", "s", "b")).with_(**{"network.flows.0.tcp.recovery": "tahoe"})
     assert resolve(changed)["flows"][0]["tcp"]["recovery"] == "tahoe"
 
 
@@ -244,7 +248,7 @@ def test_with_changes_items_of_lists() -> None:
     ],
 )
 def test_buffer_is_counted_in_cells(buffer: str, cells: int | None) -> None:
-    links = Scenario().with_(**{"switch.buffer": buffer}).resolve()["links"]
+    links = Scenario(defaults="1996").with_(**{"switch.buffer": buffer}).resolve()["links"]
     trunk = next(link for link in links if link["from"] == 5 and link["to"] == 6)
     assert trunk["buffer"] == (cells and {"unit": "cells", "limit": cells})
 
@@ -264,7 +268,7 @@ def test_buffer_is_counted_in_cells(buffer: str, cells: int | None) -> None:
     ],
 )
 def test_an_ip_buffer_is_counted_in_packets_or_bytes(buffer: str, unit: str, limit: int) -> None:
-    scenario = Scenario().with_(framing="ip", **{"switch.buffer": buffer})
+    scenario = Scenario(defaults="1996").with_(framing="ip", **{"switch.buffer": buffer})
     trunk = next(link for link in scenario.resolve()["links"] if link["from"] == 5 and link["to"] == 6)
     assert trunk["buffer"] == {"unit": unit, "limit": limit}
     assert Scenario.from_toml(scenario.to_toml()).digest() == scenario.digest()
@@ -272,25 +276,30 @@ def test_an_ip_buffer_is_counted_in_packets_or_bytes(buffer: str, unit: str, lim
 
 @pytest.mark.parametrize("framing", ["ip", "aal5"])
 def test_a_buffer_in_time_is_the_bdp_of_this_round_trip_at_the_rate_of_each_port(framing: str) -> None:
-    base = Scenario().with_(framing=framing, **{"network.return_rate": "1 Mbit/s", "network.trunk_delay": "49.99 ms"})
+    base = Scenario(defaults="1996").with_(
+        framing=framing, **{"network.return_rate": "1 Mbit/s", "network.trunk_delay": "49.99 ms"}
+    )
     in_time, in_bdp = (base.with_(**{"switch.buffer": buffer}) for buffer in ("100 ms", "1 BDP"))
     assert in_time.digest() == in_bdp.digest()
     assert Scenario.from_toml(in_time.to_toml()).digest() == in_time.digest()
 
 
 def test_routers_without_a_given_buffer_have_one_bdp() -> None:
-    by_default = Scenario(framing="ip", network={"kind": "dumbbell", "trunk_delay": "50 ms"})
+    by_default = Scenario(defaults="1996", framing="ip", network={"kind": "dumbbell", "trunk_delay": "50 ms"})
     assert by_default.switch.buffer == "1 BDP"
     assert by_default.digest() == by_default.with_(**{"switch.buffer": "1 BDP"}).digest()
     assert "buffer" not in by_default.switch.model_fields_set
     # Each framing has its own default, and a file that is written contains the values.
     assert by_default.with_(framing="aal5").switch.buffer == "1000 cells"
-    assert Scenario().with_(framing="ip", **{"network.trunk_delay": "50 ms"}).digest() == by_default.digest()
+    assert (
+        Scenario(defaults="1996").with_(framing="ip", **{"network.trunk_delay": "50 ms"}).digest()
+        == by_default.digest()
+    )
     assert Scenario.from_toml(by_default.to_toml()).has_buffer
     lines = [line for line in cautions(by_default) if line.startswith("switch.buffer")]
     # 155.52 Mbit/s times 100.02 ms is 15 555 110 bits, 3522.4 packets of 552 bytes.
     assert lines == ["switch.buffer: not given, routers have 1 BDP (3522 packets); set it to choose another size"]
-    chosen = (by_default.with_(**{"switch.buffer": "2 BDP"}), Scenario())
+    chosen = (by_default.with_(**{"switch.buffer": "2 BDP"}), Scenario(defaults="1996"))
     assert not any(line.startswith("switch.buffer") for one in chosen for line in cautions(one))
 
 
@@ -299,7 +308,7 @@ def test_groups_of_a_dumbbell_have_delays_of_their_own() -> None:
         {"name": "near", "count": 2, "tcp": {"congestion": "vegas"}},
         {"name": "far", "access_delay": "40 ms", "exit_delay": "1 ms", "traffic": "web"},
     ]
-    scenario = Scenario().with_(**{"network.group": groups, "network.trunk_delay": "9 ms"})
+    scenario = Scenario(defaults="1996").with_(**{"network.group": groups, "network.trunk_delay": "9 ms"})
     resolved = scenario.resolve()
     names = [node["name"] for node in resolved["nodes"]]
     delays = {(names[link["from"]], names[link["to"]]): link["delay_ps"] // 10**6 for link in resolved["links"]}
@@ -336,7 +345,7 @@ def path_round_trips(scenario: Scenario) -> list[int]:
     ],
 )
 def test_a_kind_and_then_its_field_are_changed_in_either_order(part: str, kind: str, field: str, value: object) -> None:
-    base = Scenario()
+    base = Scenario(defaults="1996")
     if part == "switch.policy":
         base = base.with_(framing="ip", **{"switch.buffer": "20 packets"})
     changes = {part: kind, f"{part}.{field}": value}
@@ -345,7 +354,7 @@ def test_a_kind_and_then_its_field_are_changed_in_either_order(part: str, kind: 
 
 
 def test_host_ports_are_unlimited_tail_drop_and_switch_ports_follow_the_switch_both_ways() -> None:
-    resolved = Scenario(network=Dumbbell(sources=1)).with_(**{"switch.policy": "epd"}).resolve()
+    resolved = Scenario(defaults="1996", network=Dumbbell(sources=1)).with_(**{"switch.policy": "epd"}).resolve()
     places = [link["buffer"] and link["buffer"]["limit"] for link in resolved["links"]]
     ports = [
         (link["from"], link["to"], n, link["policy"]["kind"]) for link, n in zip(resolved["links"], places, strict=True)
@@ -364,7 +373,7 @@ def test_host_ports_are_unlimited_tail_drop_and_switch_ports_follow_the_switch_b
 def test_route_has_fewest_hops_through_switches() -> None:
     graph = line("a", "s1", "s2", "s3", "b")
     shortcut = Link(between=("s1", "s3"), rate="1 Mbit/s", delay="1 ms")
-    scenario = Scenario(network=graph.model_copy(update={"links": (*graph.links, shortcut)}))
+    scenario = Scenario(defaults="1996", network=graph.model_copy(update={"links": (*graph.links, shortcut)}))
     assert scenario.resolve()["flows"][0]["route"] == [0, 8, 6]
 
 
@@ -372,7 +381,9 @@ def test_flow_overrides_only_what_it_sets() -> None:
     graph = line("a", "s", "b")
     flow = graph.flows[0].model_copy(update={"tcp": Tcp(recovery=Vanilla())})
     scenario = Scenario(
-        network=graph.model_copy(update={"flows": (flow,)}), tcp=Tcp(recovery=Tahoe(), receiver_window="600 KB")
+        defaults="1996",
+        network=graph.model_copy(update={"flows": (flow,)}),
+        tcp=Tcp(recovery=Tahoe(), receiver_window="600 KB"),
     )
     tcp = scenario.resolve()["flows"][0]["tcp"]
     assert (tcp["recovery"], tcp["receiver_window_bytes"]) == ("vanilla", 600_000)
@@ -380,14 +391,14 @@ def test_flow_overrides_only_what_it_sets() -> None:
 
 
 def test_staggered_flows_start_one_interval_apart() -> None:
-    scenario = Scenario().with_(start={"kind": "staggered", "first": "1 ms", "interval": "10 ms"})
+    scenario = Scenario(defaults="1996").with_(start={"kind": "staggered", "first": "1 ms", "interval": "10 ms"})
     starts = [flow["start"]["at_ps"] for flow in scenario.resolve()["flows"]]
     assert starts == [10**9 + i * 10**10 for i in range(5)]
 
 
 def test_name_of_a_kind_keeps_existing_parameters() -> None:
     red = {"kind": "red", "min": 30, "max": 90, "max_p": 0.02}
-    base = Scenario().with_(framing="ip", **{"switch.buffer": "500 packets", "switch.policy": red})
+    base = Scenario(defaults="1996").with_(framing="ip", **{"switch.buffer": "500 packets", "switch.policy": red})
     assert base.with_(**{"switch.policy": "red"}).digest() == base.digest()
     levels = Factor.over("switch.policy", ["tail-drop", "red"])
     of_red = Design.full_factorial(base, [levels]).scenarios[1]

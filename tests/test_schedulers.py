@@ -34,7 +34,7 @@ def scenario(groups: list[dict[str, Any]], policy: object, **more: Any) -> Scena
         "tcp": LINUX,
         "switch": {"buffer": "1000 packets", "policy": policy},
     }
-    return Scenario(**(fields | {"network": {**TRUNK, "group": groups, **more}}))
+    return Scenario(defaults="1996", **(fields | {"network": {**TRUNK, "group": groups, **more}}))
 
 
 def test_a_scalable_flow_and_a_classic_one_share_a_dualpi2_and_one_has_no_queue() -> None:
@@ -138,7 +138,7 @@ def test_cells_reject_schedulers_of_ports() -> None:
     with pytest.raises(
         ScenarioError, match=r"network.return_policy: ack-filter; is for IP packets, ATM switches accept"
     ):
-        Scenario(network=Dumbbell(return_policy=AckFilter()))
+        Scenario(defaults="1996", network=Dumbbell(return_policy=AckFilter()))
 
 
 def test_drop_from_front_shows_a_loss_a_queueing_delay_earlier() -> None:

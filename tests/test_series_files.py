@@ -23,7 +23,7 @@ S = 10**12
 
 def over(file: Path, **path: object) -> Scenario:
     network: dict[str, Any] = {"kind": "dumbbell", "sources": 1, "path": {"file": str(file), **path}}
-    return Scenario(framing="ip", duration="1 s", network=network, switch={"buffer": "100 packets"})
+    return Scenario(defaults="1996", framing="ip", duration="1 s", network=network, switch={"buffer": "100 packets"})
 
 
 def written(folder: Path, text: str | bytes, name: str = "path.csv") -> Path:
@@ -272,7 +272,7 @@ def test_a_file_of_each_kind_is_guarded(tmp_path: Path, kind: str) -> None:
         "arrivals": {"traffic": {"kind": "arrivals", "file": file}},
     }
     with pytest.raises(ScenarioError, match=r"zero\.csv: cannot be read, it is a device; needs a CSV file"):
-        Scenario(framing="ip", switch={"buffer": "100 packets"}, **kinds[kind])
+        Scenario(defaults="1996", framing="ip", switch={"buffer": "100 packets"}, **kinds[kind])
 
 
 def test_es_n0_and_datagrams_accept_equal_headers_and_times(tmp_path: Path) -> None:
@@ -282,10 +282,12 @@ def test_es_n0_and_datagrams_accept_equal_headers_and_times(tmp_path: Path) -> N
         "sources": 1,
         "path": {"symbol_rate": "1 Mbaud", "file": str(fade), "between": "hold"},
     }
-    scenario = Scenario(framing="ip", network=network, switch={"buffer": "9 packets"})
+    scenario = Scenario(defaults="1996", framing="ip", network=network, switch={"buffer": "9 packets"})
     assert [at for at, _ in rates(scenario)] == [0, 5 * S]
     sent = written(tmp_path, "time [ms],bytes [KB]\n1686019808500,1\n1686019808520,0.5\n", "sent.csv")
-    scenario = Scenario(framing="ip", traffic={"kind": "arrivals", "file": str(sent)}, switch={"buffer": "9 packets"})
+    scenario = Scenario(
+        defaults="1996", framing="ip", traffic={"kind": "arrivals", "file": str(sent)}, switch={"buffer": "9 packets"}
+    )
     assert scenario.resolve()["flows"][0]["traffic"]["sent_ps"] == [[0, 1000], [20 * MS, 500]]
     # Times that are not Unix times are relative to the start of the flow.
     sent.write_text("time,bytes\n0.5,100\n")

@@ -74,7 +74,7 @@ def test_client_claims_only_what_its_workers_finish_soon(where: str) -> None:
 
 
 def test_status_counts_claims_and_names_levels_of_failures(where: str) -> None:
-    base = Scenario(name="short", duration="1 ms")
+    base = Scenario(defaults="1996", name="short", duration="1 ms")
     design = Design.full_factorial(base, [Factor.over("tcp.recovery", ["sack", "reno"], "tcp")], replications=8)
     with closing(Store(where)) as store:
         study = Study(design, store, "shared")

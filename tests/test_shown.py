@@ -23,13 +23,15 @@ ROOT = Path(__file__).parent.parent
 @cache
 def run() -> Result:
     traces = {f"traces.{name}": True for name in ("cwnd", "vc_queue", "sequence", "rtt", "arrivals", "events")}
-    return simulate(Scenario(name="lan", duration="500 ms").with_(**{"switch.policy": "epd", **traces}))
+    return simulate(
+        Scenario(defaults="1996", name="lan", duration="500 ms").with_(**{"switch.policy": "epd", **traces})
+    )
 
 
 @cache
 def study() -> Study:
     buffers = Factor.over("switch.buffer", ["500 cells", "1000 cells"], "buffer")
-    base = Scenario(name="lan", duration="50 ms", start={"kind": "random", "over": "10 ms"})
+    base = Scenario(defaults="1996", name="lan", duration="50 ms", start={"kind": "random", "over": "10 ms"})
     design = Design.full_factorial(base, [buffers], replications=3, measures=["first=flow:flow1.throughput"])
     found = Study(design)
     found.run(workers=1)
@@ -37,8 +39,8 @@ def study() -> Study:
 
 
 def test_representation_of_a_scenario_shows_changed_fields() -> None:
-    assert repr(Scenario()) == "Scenario()"
-    shown = repr(Scenario(name="a").with_(**{"tcp.recovery": "sack", "switch.policy": "epd"}))
+    assert repr(Scenario(defaults="1996")) == "Scenario()"
+    shown = repr(Scenario(defaults="1996", name="a").with_(**{"tcp.recovery": "sack", "switch.policy": "epd"}))
     assert shown == "Scenario(name='a', switch=Switch(policy=Epd()), tcp=Tcp(recovery=Sack()))"
     assert "duration='120 s'" in str(Scenario.example("geo"))
 

@@ -80,7 +80,9 @@ trap 'kill $(jobs -p)' TERM
 wait; wait
 """
 DESIGN = Design.full_factorial(
-    Scenario(name="lan", duration="20 ms"), [Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp")], replications=10
+    Scenario(defaults="1996", name="lan", duration="20 ms"),
+    [Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp")],
+    replications=10,
 )
 
 

@@ -48,7 +48,7 @@ def path(
         "switch": {"buffer": "1 BDP"},
         "traffic": {"kind": "stack", "stack": "quinn", "size": "2 MB"} | traffic,
     }
-    return Scenario(**fields | others)
+    return Scenario(defaults="1996", **fields | others)
 
 
 def state(result: Result) -> dict[str, Any]:
@@ -429,7 +429,7 @@ def test_file_without_stacks_is_rejected_in_one_line(tmp_path: Path) -> None:
 
 
 def test_without_a_stack_nothing_is_loaded() -> None:
-    code = "import sys; from longpipe import Scenario, simulate; simulate(Scenario(duration='1 ms')); "
+    code = "import sys; from longpipe import Scenario, simulate; simulate(Scenario(defaults='1996', duration='1 ms')); "
     code += "print(any('longpipe_stacks' in line for line in open('/proc/self/maps')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

@@ -329,7 +329,9 @@ def in_a_graph() -> Scenario:
         "flows": [{"name": "flow", "from": "server", "to": "client"}],
     }
     profile = {"profile": "linux-6"}
-    return Scenario(framing="ip", duration="10 s", switch={"buffer": "16 MB"}, tcp=profile, network=network)
+    return Scenario(
+        defaults="1996", framing="ip", duration="10 s", switch={"buffer": "16 MB"}, tcp=profile, network=network
+    )
 
 
 def test_link_of_a_graph_has_both_directions_of_the_path() -> None:

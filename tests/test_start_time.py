@@ -41,7 +41,7 @@ def completion(congestion: str, path: str, start: int) -> tuple[float, ...]:
         "tcp.congestion": congestion,
         **({"tcp.ecn": ECN[congestion]} if congestion in ECN else {}),
     }
-    flow = simulate(Scenario().with_(**fields), seed=3).flows.iloc[0]
+    flow = simulate(Scenario(defaults="1996").with_(**fields), seed=3).flows.iloc[0]
     counts = flow["sent_segments"], flow["retransmitted_segments"], flow["timeouts"]
     return round(float(flow["completion_s"]) - start, 9), *map(int, counts)
 

@@ -28,7 +28,7 @@ SAVED = {"kind": "saved", "cwnd": "18.75 MB", "rtt": "600 ms"}
 
 
 def geo(**changes: object) -> Result:
-    return simulate(Scenario().with_(**{**GEO, **changes}), seed=1)
+    return simulate(Scenario(defaults="1996").with_(**{**GEO, **changes}), seed=1)
 
 
 def test_careful_resume_halves_the_time_of_picoquics_satellite_transfer() -> None:
@@ -134,7 +134,7 @@ def pair(start: str, resume: object, sink: str = "b", more: tuple[dict[str, Any]
         for kind, names in (("host", "abc"), ("switch", ("left", "right")))
         for name in names
     ]
-    scenario = Scenario().with_(
+    scenario = Scenario(defaults="1996").with_(
         framing="ip",
         duration="40 s",
         network={"kind": "graph", "nodes": nodes, "links": links, "flows": flows},
@@ -173,7 +173,7 @@ def test_careful_resume_needs_rack_and_a_control_with_a_window() -> None:
         ({"profile": "linux-6", "congestion": "bbr", "careful_resume": SAVED}, "saved with bbr; needs a control that"),
     ):
         with pytest.raises(ScenarioError, match=f"careful_resume: {accepted}"):
-            Scenario().with_(**{"framing": "ip", "switch.buffer": "100 packets", "tcp": tcp})
+            Scenario(defaults="1996").with_(**{"framing": "ip", "switch.buffer": "100 packets", "tcp": tcp})
 
 
 @pytest.mark.parametrize("control", ["cubic", "linux-reno"])
@@ -208,7 +208,7 @@ def test_search_ends_slow_start_before_a_loss(control: str) -> None:
 @pytest.mark.parametrize("control", ["cubic", "linux-reno"])
 def test_search_4_leaves_slow_start_with_the_window_of_the_path_and_no_queue(control: str) -> None:
     """Three bins of 35 ms at 20 Mbit/s deliver 1.05 BDP. The buffer of 8 BDP holds all data sent until then."""
-    scenario = Scenario().with_(
+    scenario = Scenario(defaults="1996").with_(
         **{
             "framing": "ip",
             "duration": "4 s",

@@ -29,7 +29,7 @@ def loaded(code: str) -> set[str]:
     [
         "import longpipe",
         "import longpipe.cli",
-        "from longpipe import Scenario, ScenarioError; Scenario(name='a').digest()",
+        "from longpipe import Scenario, ScenarioError; Scenario(defaults='1996', name='a').digest()",
         "from longpipe.cli import app; app(['--help'], standalone_mode=False)",
         "from longpipe.cli import app; app(['--version'], standalone_mode=False)",
         "from longpipe.cli import app; app(['init'], standalone_mode=False)",
@@ -44,7 +44,7 @@ def test_commands_without_tables_do_not_load_pandas(code: str) -> None:
 @pytest.mark.parametrize("command", [["run", "lan.toml"], *(["study", told] for told in ("list", "status", "show"))])
 def test_a_run_and_a_look_at_a_study_load_no_pandas(command: list[str], tmp_path: Path) -> None:
     store = tmp_path / "runs.db"
-    base = Scenario(name="lan", duration="10 ms")
+    base = Scenario(defaults="1996", name="lan", duration="10 ms")
     (tmp_path / "lan.toml").write_text(base.to_toml())
     if command[0] == "study":
         Study(Design.full_factorial(base, [Factor.over("tcp.recovery", ["vanilla", "reno"])]), store, "one")
@@ -70,7 +70,7 @@ def test_a_run_and_a_look_at_a_study_load_no_pandas(command: list[str], tmp_path
     ],
 )
 def test_each_command_imports_only_its_listed_slow_modules(command: str, wanted: set[str], tmp_path: Path) -> None:
-    (tmp_path / "lan.toml").write_text(Scenario(name="lan", duration="10 ms").to_toml())
+    (tmp_path / "lan.toml").write_text(Scenario(defaults="1996", name="lan", duration="10 ms").to_toml())
     Store(tmp_path / "runs.db").close()
     code = (
         "import os, sys; from longpipe.__main__ import main\n"
@@ -116,7 +116,7 @@ def test_defaults_that_no_validator_has_seen_equal_validated_ones() -> None:
 
 
 def test_picture_imports_only_its_modules(tmp_path: Path) -> None:
-    (tmp_path / "lan.toml").write_text(Scenario(name="lan", duration="10 ms").to_toml())
+    (tmp_path / "lan.toml").write_text(Scenario(defaults="1996", name="lan", duration="10 ms").to_toml())
     code = (
         f"import os, sys; from longpipe.cli import app; os.chdir({str(tmp_path)!r})\n"
         "app(['plot', 'lan.toml', 'throughput', '-o', 'lan.png'], standalone_mode=False)\n"
@@ -130,7 +130,7 @@ def test_workers_load_no_pandas_and_no_database_and_build_no_models() -> None:
         "import sys; import longpipe.executors.preloaded; preloaded = set(sys.modules)\n"
         "from longpipe import Scenario; from longpipe.executors.processes import run_job\n"
         "from longpipe.executors import Failure\n"
-        "assert not isinstance(run_job((Scenario(duration='10 ms'), 1)), Failure)\n"
+        "assert not isinstance(run_job((Scenario(defaults='1996', duration='10 ms'), 1)), Failure)\n"
         "assert not [name for name in set(sys.modules) - preloaded if name.startswith(('longpipe', 'pydantic'))]"
     )
     assert not loaded(code) & HEAVY

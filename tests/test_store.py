@@ -13,7 +13,7 @@ from longpipe import Design, Scenario, ScenarioError, Study, _core, simulate
 from longpipe.store import Store, StoreError, pack
 from longpipe.store.packing import _words, summary_text
 
-SHORT = Scenario(name="short", duration="50 ms")
+SHORT = Scenario(defaults="1996", name="short", duration="50 ms")
 LARGEST_SEED = 2**64 - 1
 
 
@@ -89,7 +89,7 @@ def test_identifiers_of_summaries_never_change() -> None:
 
 
 def test_summaries_are_read_with_and_without_identifiers() -> None:
-    packed = pack(simulate(Scenario(name="short", duration="20 ms")))
+    packed = pack(simulate(Scenario(defaults="1996", name="short", duration="20 ms")))
     text = summary_text(packed.summary)
     assert summary_text(zlib.compress(text)) == text
     assert len(packed.summary) < len(zlib.compress(text)) / 2

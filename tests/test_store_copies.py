@@ -21,7 +21,7 @@ from longpipe.store import Store, StoreError, checksums, engine_version, schema
 from longpipe.study import Study, copy_studies, delete_study, rename_study
 from synthetic import fill
 
-BASE = Scenario(name="lan", duration="20 ms").with_(start={"kind": "random", "over": "1 ms"})
+BASE = Scenario(defaults="1996", name="lan", duration="20 ms").with_(start={"kind": "random", "over": "1 ms"})
 TCP = Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp")
 DESIGN = Design.full_factorial(BASE, [TCP], replications=3)
 # Tables whose rows a copy must not change; the numbers of runs in a store are its own.

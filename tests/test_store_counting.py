@@ -12,7 +12,7 @@ from longpipe.scenario import LARGEST_SEED
 from longpipe.store import Store, StoreError, pack, studies
 from longpipe.study import Study
 
-BASE = Scenario(duration="1 ms")
+BASE = Scenario(defaults="1996", duration="1 ms")
 PACKED = pack(simulate(BASE), 0.1)
 BUFFER = Factor.over("switch.buffer", ["100 cells", "200 cells"], "buffer")
 TCP = Factor.over("tcp.recovery", ["reno", "sack"], "tcp")

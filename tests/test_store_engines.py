@@ -14,7 +14,7 @@ from longpipe.store import Store, pack, studies
 from longpipe.study import Study
 from longpipe.study.progress import Progress
 
-SHORT = Scenario(name="short", duration="20 ms")
+SHORT = Scenario(defaults="1996", name="short", duration="20 ms")
 OLDER = "7"
 DESIGN = Design.full_factorial(SHORT, [Factor.over("tcp.recovery", ["sack", "reno"])])
 

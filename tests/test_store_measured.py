@@ -17,7 +17,7 @@ from longpipe.scenario import LARGEST_SEED
 from longpipe.store import Store, measured, pack, schema, studies
 from longpipe.study import Study
 
-BASE = Scenario(name="packed", duration="20 ms").with_(start={"kind": "random", "over": "1 ms"})
+BASE = Scenario(defaults="1996", name="packed", duration="20 ms").with_(start={"kind": "random", "over": "1 ms"})
 BUFFER = Factor.over("switch.buffer", ["100 cells", "200 cells"], "buffer")
 TCP = Factor.over("tcp.recovery", ["reno", "sack"], "tcp")
 SHARE = "share=throughput / 100 Mbit/s"
@@ -87,7 +87,9 @@ def test_means_of_different_measures_equal_those_of_rows(store: Store) -> None:
         "framing", {"ip": {"framing": "ip", "switch.buffer": "20 packets"}, "cells": {"switch.buffer": "200 cells"}}
     )
     with closing(store):
-        study = Study(Design.full_factorial(Scenario(duration="20 ms"), [framing], replications=2), store)
+        study = Study(
+            Design.full_factorial(Scenario(defaults="1996", duration="20 ms"), [framing], replications=2), store
+        )
         study.run(workers=1)
         found = study.means()
         assert found["cells_lost"].isna().tolist() == [True, False]

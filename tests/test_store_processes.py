@@ -18,7 +18,7 @@ from longpipe.store.leases import living
 from longpipe.store.owners import LEASE_S, Owner, is_dead, machine
 
 # Runs long enough that each process obtains some of them.
-SCENARIO = Scenario(name="shared", duration="5 s")
+SCENARIO = Scenario(defaults="1996", name="shared", duration="5 s")
 SEEDS = range(40)
 
 # Prints a line for each run, and waits for a line before it starts.
@@ -41,7 +41,7 @@ if __name__ == "__main__":
     store = Store(sys.argv[1])
     print("ready", flush=True)
     sys.stdin.readline()
-    scenario = Scenario(name="shared", duration="{SCENARIO.duration}")
+    scenario = Scenario(defaults="1996", name="shared", duration="{SCENARIO.duration}")
     complete_study([(scenario, seed) for seed in range({SEEDS.start}, {SEEDS.stop})], store, executor=Telling())
 """
 

@@ -27,7 +27,7 @@ BUILD = "0.1.0-5f0e6b1d2c3a4958"
 # The builds that made the runs of tests/data/store-2.sql: 0aff3d4, then dfa47b9.
 FIRST, SECOND = "0.1.0+62a7d65541e4", "0.1.0+62b773d38c8e"
 HASHES = {"1": "de81cd196e0f4392", "18446744073709551615": "fcf5be93ab9404b0"}
-SHORT = Scenario(name="short", duration="20 ms")
+SHORT = Scenario(defaults="1996", name="short", duration="20 ms")
 DESIGN = Design.full_factorial(SHORT, [Factor.over("tcp.recovery", ["sack", "reno"])])
 # The checksum of the row ("version", "written_by") of a store of version 10.
 NEWER = checksums.of_values([10, "4.2.0"])
@@ -221,7 +221,7 @@ from longpipe import Scenario
 from longpipe.design import Design, Factor
 from longpipe.study import Study
 if __name__ == "__main__":
-    base = Scenario(name="full", duration="20 ms").with_(**{"network.sources": 40, "traces.cwnd": "traced" in sys.argv})
+    base = Scenario(defaults="1996", name="full", duration="20 ms").with_(**{"network.sources": 40, "traces.cwnd": "traced" in sys.argv})
     buffers = [f"{cells} cells" for cells in range(100, 104)]
     Study(Design.full_factorial(base, [Factor.over("switch.buffer", buffers)], replications=60), sys.argv[1]).run(workers=1)
 """

@@ -10,7 +10,7 @@ from longpipe import Scenario, ScenarioError, simulate
 def _scenario(**fields: Any) -> Scenario:  # noqa: ANN401 - parts of a scenario
     network = {"kind": "dumbbell", "sources": 2, "trunk_rate": "10 Mbit/s"}
     common: dict[str, Any] = {"framing": "ip", "duration": "10 s", "network": network}
-    return Scenario(**{**common, "switch": {"buffer": "100 packets"}, **fields})
+    return Scenario(defaults="1996", **{**common, "switch": {"buffer": "100 packets"}, **fields})
 
 
 @pytest.mark.parametrize(

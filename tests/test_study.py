@@ -17,7 +17,7 @@ from longpipe.executors.base import run_job
 from longpipe.store import Store
 from longpipe.study import Progress, StudyError, complete_study
 
-SHORT = Scenario(name="short", duration="20 ms")
+SHORT = Scenario(defaults="1996", name="short", duration="20 ms")
 # The study is long enough to be killed in the middle.
 LONG = SHORT.with_(name="long", duration="5 s")
 SEEDS = range(1, 41)
@@ -27,7 +27,7 @@ from longpipe import Scenario
 from longpipe.store import Store
 from longpipe.study import complete_study
 import sys
-long = Scenario(name="long", duration="{LONG.duration}")
+long = Scenario(defaults="1996", name="long", duration="{LONG.duration}")
 complete_study([(long, seed) for seed in range({SEEDS.start}, {SEEDS.stop})], Store(sys.argv[1]))
 """
 

@@ -7,7 +7,7 @@ from longpipe.design import Design, Factor
 from longpipe.store import Store
 from longpipe.study import Study
 
-BASE = Scenario(name="short", duration="20 ms")
+BASE = Scenario(defaults="1996", name="short", duration="20 ms")
 POLICY = Factor.over("switch.policy", ["tail-drop", "epd"])
 RECOVERY = Factor.over("tcp.recovery", ["vanilla", "reno"])
 

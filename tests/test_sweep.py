@@ -23,7 +23,7 @@ FACTORS = [
     Factor.over("tcp.recovery", ["reno", "sack"], "tcp"),
 ]
 MEASURES = ["one=flow:flow1.throughput", "ended=flow:flow1.completion"]
-BASE = Scenario(name="lan", duration="100 ms").with_(start={"kind": "random", "over": "10 ms"})
+BASE = Scenario(defaults="1996", name="lan", duration="100 ms").with_(start={"kind": "random", "over": "10 ms"})
 
 
 @cache

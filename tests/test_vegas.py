@@ -14,7 +14,7 @@ RATES = ("1600 kbit/s", "3200 kbit/s", "6400 kbit/s")
 def path(rate: str, **changes: object) -> Scenario:
     """Returns one file over a bottleneck with a delay of 100 ms; all other links are a thousand times faster."""
     fast = f"{1000 * int(rate.split()[0])} kbit/s"
-    return Scenario().with_(
+    return Scenario(defaults="1996").with_(
         **{
             "framing": "ip",
             "duration": "60 s",

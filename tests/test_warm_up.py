@@ -17,7 +17,7 @@ from longpipe.units import TIME
 from strategies import mixes, scenarios
 from thorough import examples, one_in
 
-WAN = Scenario(name="wan").with_(
+WAN = Scenario(defaults="1996", name="wan").with_(
     **{
         "framing": "ip", "duration": "60 s", "network.sources": 1, "network.trunk_rate": "5 Mbit/s", "network.trunk_delay": "30 ms",
         "switch.buffer": "1 BDP", "tcp.profile": "linux-6",
@@ -124,7 +124,9 @@ def test_quantiles_of_datagrams_are_those_of_the_packets_received_after_the_inst
     fields = {"framing": "ip", "duration": "6 s", "network": network, "switch": {"buffer": "2 packets"}}
 
     def row(**changes: str) -> dict[str, float]:
-        (found,) = simulate(Scenario.model_validate({**fields, **changes})).datagrams.to_dict("records")
+        (found,) = simulate(Scenario.model_validate({"defaults": "1996", **fields, **changes})).datagrams.to_dict(
+            "records"
+        )
         return {str(name): value for name, value in found.items()}
 
     whole, late = row(), row(warm_up="3 s")
@@ -155,7 +157,7 @@ def test_utilization_is_of_what_a_varying_link_could_send_after_the_instant() ->
     }
 
     def used(**changes: str) -> float:
-        ports = simulate(Scenario.model_validate({**fields, **changes})).part("ports")
+        ports = simulate(Scenario.model_validate({"defaults": "1996", **fields, **changes})).part("ports")
         return float(ports["utilization"][list(ports["port"]).index("switch1->switch2")])
 
     assert used(warm_up="2 s") == pytest.approx(0.2, abs=0.001)

@@ -17,7 +17,7 @@ from longpipe.store import Store, pack
 
 def scenario(**changes: object) -> Scenario:
     base: dict[str, Any] = {"traffic": "web", "start": {"kind": "random", "over": "100 ms"}, "duration": "12 s"}
-    return Scenario(name="web", **base).with_(**{"network.sources": 10, **changes})
+    return Scenario(defaults="1996", name="web", **base).with_(**{"network.sources": 10, **changes})
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def test_light_load_is_delivered_completely(result: Result) -> None:
 
 
 def test_other_traffic_has_no_files() -> None:
-    plain = simulate(Scenario(duration="100 ms"))
+    plain = simulate(Scenario(defaults="1996", duration="100 ms"))
     assert len(plain.web) == len(plain.files) == len(plain.response_times) == 0
 
 

@@ -180,7 +180,7 @@ def over_codel(rate: str, **network: object) -> Scenario:
         "switch": {"buffer": "1000 packets", "policy": {"kind": "codel", "arithmetic": "linux"}},
         "tcp": {"profile": "linux-6", "congestion": "linux-reno", "mss": "1448 B", "receiver_window": "auto"},
     }  # fmt: skip
-    return Scenario.model_validate(fields)
+    return Scenario.model_validate({"defaults": "1996", **fields})
 
 
 def test_draws_contain_the_aqm_of_a_token_bucket() -> None:

@@ -39,7 +39,7 @@ WITNESSES = {
 
 
 def home(**changes: object) -> Scenario:
-    return Scenario.model_validate(HOME).with_(**changes)
+    return Scenario.model_validate({"defaults": "1996", **HOME}).with_(**changes)
 
 
 def both(**fields: object) -> dict[str, object]:
@@ -93,6 +93,7 @@ def neighbors(policy: str = "tail-drop", *, rate: str = "20 Mbit/s") -> Scenario
     air = {"rate": "143.4 Mbit/s", "delay": "0 s", "access": WIFI}
     return Scenario.model_validate(
         {
+            "defaults": "1996",
             "framing": "ip",
             "duration": "5 s",
             "network": {
@@ -141,6 +142,7 @@ def test_slow_client_takes_its_share_of_airtime_or_of_packets() -> None:
         ]
         scenario = Scenario.model_validate(
             {
+                "defaults": "1996",
                 "framing": "ip",
                 "duration": "5 s",
                 "network": {
@@ -251,6 +253,7 @@ def test_linux_sender_completes_within_the_bounds_of_picoquic(conditions: dict[s
     }  # fmt: skip
     scenario = Scenario.model_validate(
         {
+            "defaults": "1996",
             "framing": "ip",
             "duration": "6 s",
             "network": network,

@@ -102,7 +102,7 @@ def scenario(work: Work, mode: str) -> Scenario:
         fields["network"]["path"] = PATHS[mode]
     if mode in TRAFFIC:
         fields["traffic"] = TRAFFIC[mode]
-    return Scenario(**fields)
+    return Scenario(defaults="1996", **fields)
 
 
 def idle_beam() -> Scenario:
@@ -116,7 +116,14 @@ def idle_beam() -> Scenario:
         "exit_return_access": SHARED[DAMA]["access"],
     }
     sent = {"kind": "transfer", "size": "1 KB"}
-    return Scenario(framing="ip", duration="3600 s", network=network, traffic=sent, switch={"buffer": "100 packets"})
+    return Scenario(
+        defaults="1996",
+        framing="ip",
+        duration="3600 s",
+        network=network,
+        traffic=sent,
+        switch={"buffer": "100 packets"},
+    )
 
 
 def _network(work: Work, mode: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from longpipe.scenario.reference import (
     REQUIRED,
     Style,
     accepts,
-    default_of,
+    defaults_of,
     described,
     kind_of,
     named_fields,
@@ -58,7 +58,7 @@ def _sections(model: type[BaseModel], path: str, places: dict[type[BaseModel], s
     depth = "#" * min(path.count(".") + 2, 4)
     yield f"({_target(model)})=\n{depth} {_title(model, path)}\n\n{_prose(_described_part(model))}\n"
     if fields:
-        rows = [_row(f"{_target(model)}-{name}", name, field) for name, field in fields.items()]
+        rows = [_row(model, name, field) for name, field in fields.items()]
         head = ["| Field | Unit | Default | Accepts | Meaning |", "| --- | --- | --- | --- | --- |"]
         yield "\n".join([":::{container} fields", *head, *rows, ":::", ""])
     for name, field in fields.items():
@@ -80,11 +80,11 @@ def _title(model: type[BaseModel], path: str) -> str:
     return f"`{path}`" if kind is None else f"`{path}`: {kind}"
 
 
-def _row(target: str, name: str, field: FieldInfo) -> str:
+def _row(model: type[BaseModel], name: str, field: FieldInfo) -> str:
     meaning, unit, source = described(field.description or "")
-    default = default_of(field, MARKDOWN)
+    default = defaults_of(model, name, field, MARKDOWN)
     cells = [
-        f"`{name}`{{#{target}}}",
+        f"`{name}`{{#{_target(model)}-{name}}}",
         unit,
         f"*{default}*" if default in (REQUIRED, ABSENT) else default,
         " ".join(accepts(field.annotation, field.metadata, MARKDOWN)),

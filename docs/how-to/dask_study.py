@@ -11,7 +11,8 @@ BUFFERS = Factor.over("switch.buffer", ["500 cells", "1000 cells", "2000 cells"]
 
 def main() -> None:
     """Runs the missing runs of the study and prints their means."""
-    study = Study(Design.full_factorial(Scenario(duration="1 s"), [BUFFERS], replications=4), "dask.db", "buffers")
+    lan = Scenario(defaults="1996", duration="1 s")
+    study = Study(Design.full_factorial(lan, [BUFFERS], replications=4), "dask.db", "buffers")
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
         status = study.run(cluster)
     print(f"{status.finished} of {status.runs} runs")

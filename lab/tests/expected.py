@@ -127,7 +127,7 @@ def of_random() -> list[dict[str, object]]:
     @given(st.one_of(fields, ip_fields_of_the_lab()))
     def draw(table: dict[str, Any]) -> None:
         if len(found) < RANDOM:
-            found.append(entry(Scenario(**table)))
+            found.append(entry(Scenario(defaults="1996", **table)))
 
     draw()
     return found
@@ -136,7 +136,10 @@ def of_random() -> list[dict[str, object]]:
 def of_directions() -> list[dict[str, object]]:
     """Returns runs in which data are sent from switch2 to switch1, alone and beside data in the other direction."""
     groups = [{"name": "up", "direction": "back"}, {"name": "down", "count": 2}]
-    paths = [Scenario.example("fiber").with_(duration=SHORT), Scenario(duration="1 s", network={"kind": "dumbbell"})]
+    paths = [
+        Scenario.example("fiber").with_(duration=SHORT),
+        Scenario(defaults="1996", duration="1 s", network={"kind": "dumbbell"}),
+    ]
     networks = [(path, sources, chosen) for path in paths for sources, chosen in ((1, groups[:1]), (3, groups))]
     return [
         entry(path.with_(**{"network.sources": sources, "network.group": chosen})) for path, sources, chosen in networks

@@ -25,6 +25,7 @@ from longpipe.lab.exercises import Exercise, exercises
 from longpipe.measures.measure import parse
 from longpipe.run import simulate
 from longpipe.scenario import Scenario, change_fields
+from longpipe.scenario.defaults import SCHEMA
 
 MAX_STUDENTS: Final = 10_000
 # Columns of the file that `make` writes for the teacher, and that `grade` reads.
@@ -76,7 +77,7 @@ class Task:
 
     def link(self, page: str) -> str:
         """Returns the address of the task on a page of the lab."""
-        settings = packed(tomli_w.dumps(self.fields()))
+        settings = packed(tomli_w.dumps({"schema": SCHEMA, **self.fields()}))
         return f"{page}#exercise={self.number}&homework=1&seed={self.seed}&s={settings}"
 
     def answer(self) -> int | None:

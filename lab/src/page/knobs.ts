@@ -3,7 +3,7 @@ import { ScenarioError, repr } from "../scenario/errors";
 import { type Field, type Type, field as fieldOf, model } from "../scenario/model";
 import { type Part, kindOf, valueOf } from "../scenario/part";
 import type { Resolved } from "../scenario/resolve";
-import { fromToml } from "../scenario/toml";
+import { parsed } from "../scenario/toml";
 import { dimension } from "../scenario/units";
 
 /** A parameter in the form: the dotted name of a field, its label, and for a slider its range and the levels to compare. */
@@ -100,7 +100,7 @@ export function meant(text: string, type: Type): unknown {
 /** Values by name, as in "beta = 0.7, gain = 2"; other text is returned unchanged. */
 function valuesOf(written: string): unknown {
     try {
-        return fromToml(`values = {${written}}`, "values")["values"];
+        return parsed(`values = {${written}}`, "values")["values"];
     } catch (error) {
         if (error instanceof ScenarioError) return written;
         throw error;

@@ -24,6 +24,7 @@ const CONTROLS = ["cubic", "bbr"].map((name) => ({ name, count: 1, tcp: { conges
 
 /** Fifteen sources over ATM. */
 const CELLS = {
+    defaults: "1996",
     duration: "5 s",
     network: { kind: "dumbbell", sources: 15 },
     tcp: {

@@ -1,6 +1,7 @@
 /** Checks fields and completes them to parts with all fields, each within its bounds; reports all problems together. */
 import { in_parts, nearest } from "../../build/engine/engine";
 import { violations } from "./constraints";
+import { withDefaults } from "./defaults";
 import { accepts, repr, shown, str } from "./errors";
 import { DESCRIPTION, type Field, type Model, type Type, kindOfField, model, namesOf } from "./model";
 import { missing, moduleOf } from "./modules";
@@ -306,10 +307,11 @@ function tellsARoundTrip(initialRtt: unknown): boolean {
     }
 }
 
-/** Groups of a dumbbell determine the number of sources. */
+/** Returns the fields of a part with what follows from others: the defaults, the profile, and the number of sources. */
 function beforehand(name: string, table: Table): Table {
     const fields: Table = {};
     for (const [given, value] of Object.entries(table)) fields[given === "from_" ? "from" : given] = value;
+    if (name === "Scenario") return withDefaults(fields);
     if (name === "Tcp") {
         const defaults = DESCRIPTION.profiles[str(fields["profile"])] ?? {};
         const whole: Table = { ...defaults, ...fields };

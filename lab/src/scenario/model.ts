@@ -110,7 +110,11 @@ interface Description {
         timestamp_bytes: number;
         datagram_header_bytes: number;
     };
-    buffer_of_routers: string;
+    buffer_of_cells: string;
+    /** Defaults of absent fields of the scenario, its network and its TCP, by the field `defaults`. */
+    defaults: Record<string, Record<"scenario" | "network" | "tcp", Record<string, unknown>>>;
+    /** The field `defaults` that each version of the schema of files implies. */
+    schemas: Record<string, string>;
     /** Kinds of traffic that do not use TCP. */
     datagrams: string[];
     /** Version of longpipe_control.h. */

@@ -38,11 +38,11 @@ export function resolve(fields: Record<string, unknown>): Resolved {
     return { scenario, topology, core, flows };
 }
 
-/** Returns the scenario; the default buffer of IP routers is added if it does not specify one. */
+/** Returns the scenario; the default buffer of ATM switches is added if it does not specify one. */
 function withBuffer(scenario: Part): Part {
     const switches = valueOf(scenario, "switch") as Part;
-    if (valueOf(scenario, "framing") !== "ip" || switches.written.has("buffer")) return scenario;
-    const filled = { ...switches, values: { ...switches.values, buffer: DESCRIPTION.buffer_of_routers } };
+    if (valueOf(scenario, "framing") !== "aal5" || switches.written.has("buffer")) return scenario;
+    const filled = { ...switches, values: { ...switches.values, buffer: DESCRIPTION.buffer_of_cells } };
     return { ...scenario, values: { ...scenario.values, switch: filled } };
 }
 
@@ -61,7 +61,7 @@ function coreOf(scenario: Part, topology: Topology): JsonTable {
     links ??= linksAndWindows(scenario, topology, ports, tcps)[0];
     const switches = valueOf(scenario, "switch") as Part;
     return {
-        ...coreFields(scenario, ["name", "network", "switch", "tcp", "traffic", "start", "stop"]),
+        ...coreFields(scenario, ["name", "defaults", "network", "switch", "tcp", "traffic", "start", "stop"]),
         ...coreFields(switches, ["buffer", "policy", "scheduler"]),
         nodes: topology.allNodes(),
         links,

@@ -38,6 +38,7 @@ ZONE: Final = "5 %"
 _SCENARIO: Final = """\
 # A gateway of {rate} and {rtt} for {users} users{calls_text}, as `longpipe advise --gateway` makes it.
 # Change what your users do, and ask again: longpipe advise THIS_FILE {options}
+schema = 2
 duration = "{duration}"
 framing = "ip"
 start = {{ kind = "random", over = "10 s" }}

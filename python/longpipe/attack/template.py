@@ -4,6 +4,7 @@ from typing import Final
 
 SCENARIO: Final = """\
 # One download over a link. `longpipe attack` without a file changes this scenario.
+schema = 2
 name = "attack"
 duration = "12 s"
 framing = "ip"
@@ -12,9 +13,11 @@ framing = "ip"
 kind = "dumbbell"
 sources = 1
 access_rate = "1 Gbit/s"
+access_delay = "5 us"
 trunk_rate = "20 Mbit/s"
 trunk_delay = "20 ms"
 return_buffer = "200 packets"   # of ACKs
+exit_delay = "5 us"
 
 [switch]
 buffer = "1 BDP"

@@ -34,7 +34,7 @@ def default_rates(scenario: Scenario) -> Iterator[str]:
     if network.kind != "dumbbell":
         return
     rates = {name: getattr(network, name) for name in _RATES}
-    defaults = [name for name, rate in rates.items() if rate == type(network).model_fields[name].default]
+    defaults = [name for name, rate in rates.items() if name not in network.model_fields_set]
     if len(defaults) != 1:
         return
     (name,), (other,) = defaults, rates.keys() - set(defaults)
@@ -55,13 +55,12 @@ def default_delays(scenario: Scenario) -> Iterator[str]:
     network = scenario.network
     if scenario.framing == "aal5" or network.kind != "dumbbell" or network.path or network.return_path:
         return
-    fields = type(network).model_fields
-    defaults = [name for name in _DELAYS if getattr(network, name) == fields[name].default]
-    if all(getattr(network, name) == fields[name].default for name in (*_RATES, *_DELAYS)):
+    if network.model_fields_set.isdisjoint((*_RATES, *_DELAYS)):
         return
     # Number of times that an RTT contains each delay.
     times = {"trunk_delay": 2 if network.return_delay is None else 1, "access_delay": 2, "exit_delay": 2}
     parts_ps = {name: count * TIME.parse(getattr(network, name)) for name, count in times.items()}
+    defaults = [name for name, part_ps in parts_ps.items() if part_ps and name not in network.model_fields_set]
     back_ps = 0 if network.return_delay is None else TIME.parse(network.return_delay)
     round_trip_ps, default_ps = sum(parts_ps.values()) + back_ps, sum([parts_ps[name] for name in defaults])
     if defaults and default_ps >= _MOST * round_trip_ps:

@@ -41,8 +41,9 @@ class _Direction(NamedTuple):
 
     def written(self, name: str) -> str | None:
         """Returns the direction's "rate" or "delay" as written; None for an absent field or a dumbbell's default."""
-        text: str | None = getattr(self.link, self.prefix + name)
-        return None if text == type(self.link).model_fields[self.prefix + name].default else text
+        whole = self.prefix + name
+        text: str | None = getattr(self.link, whole)
+        return text if whole in self.link.model_fields_set else None
 
     def slot_rates_bps(self) -> set[int]:
         """Returns the quantiles from which a Starlink path draws its rates [bit/s]; empty for other paths.

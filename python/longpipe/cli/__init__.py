@@ -11,9 +11,10 @@ from typer.main import get_command
 
 from longpipe.cli import bash
 from longpipe.cli.toolkit.groups import Commands
+from longpipe.cli.toolkit.notes import notes_shown
 from longpipe.cli.toolkit.safe import Console
 from longpipe.cli.usage import error_line, option_line
-from longpipe.errors import RunError, ScenarioError, plain, shortened
+from longpipe.errors import RunError, ScenarioError, SchemaWarning, plain, shortened
 from longpipe.result.captures import CaptureError
 from longpipe.system.files import kept_apart
 from longpipe.system.interrupts import INTERRUPTED, clear_interruption, exit_on_interrupt, interrupted_exit
@@ -99,7 +100,7 @@ def _run() -> int | None:
     # A script or a test may run several commands in one process.
     clear_interruption()
     try:
-        with bash.joined_words(), kept_apart():
+        with bash.joined_words(), kept_apart(), notes_shown(SchemaWarning, "warning"):
             status: int | None = _command()(prog_name="longpipe", standalone_mode=False)
     except Exception:
         if interrupted_exit() is not None:

@@ -60,6 +60,10 @@ class ScenarioError(ValueError):
         return cls(*dict.fromkeys(lines), remedies=remedies)
 
 
+class SchemaWarning(UserWarning):
+    """Absent fields of a file without a version of the schema, whose defaults depend on the version."""
+
+
 class RunError(RuntimeError):
     """Error of runs that cannot be executed or stored; `str()` returns one line per problem."""
 

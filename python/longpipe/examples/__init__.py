@@ -18,7 +18,7 @@ EXAMPLES: Final = {
     "aqm": "four downloads through FQ-CoDel with ECN, 50/10 Mbit/s and 60 ms, IP",
     "home": "a download, a web user and a ping over 10/2 Mbit/s and 30 ms with a buffer of a second, IP",
     "web-and-bulk": "twenty web users and a download over the geostationary satellite, IP",
-    "lan-96": "five sources on an ATM LAN of 1996, whose values are the defaults",
+    "lan-96": "five sources on an ATM LAN of 1996",
 }
 
 # Examples with time-varying paths.

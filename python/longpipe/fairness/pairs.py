@@ -97,6 +97,7 @@ def base(duration: str, changes: Mapping[str, Any]) -> Scenario:
     """Returns the scenario of a pair of flows, which start within a second."""
     return Scenario.model_validate(
         {
+            "defaults": "1996",
             "name": "fairness",
             "duration": duration,
             "framing": "ip",

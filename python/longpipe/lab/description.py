@@ -11,9 +11,10 @@ from longpipe.ip import HEADER_BYTES, TIMESTAMP_BYTES
 from longpipe.lab import beyond
 from longpipe.lab.exercises import exercises
 from longpipe.lab.fields import models
-from longpipe.scenario import BUFFER_OF_ROUTERS
+from longpipe.scenario import BUFFER_OF_CELLS
 from longpipe.scenario.base import kinds_that
 from longpipe.scenario.datagrams import HEADERS
+from longpipe.scenario.defaults import described
 from longpipe.scenario.framings import FOR_CELLS, FOR_PACKETS
 from longpipe.scenario.profile_options import FORMER, RULES
 from longpipe.scenario.profiles import PROFILES
@@ -37,7 +38,8 @@ def description(presets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             "timestamp_bytes": TIMESTAMP_BYTES,
             "datagram_header_bytes": HEADERS,
         },
-        "buffer_of_routers": BUFFER_OF_ROUTERS,
+        "buffer_of_cells": BUFFER_OF_CELLS,
+        **described(),
         "datagrams": list(kinds_that(Traffic, lambda model: model.transport == "datagrams")),
         "module_interface": INTERFACE,
         "first_kinds": sorted(FLAT),

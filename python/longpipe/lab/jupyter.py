@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import tomllib
 from pathlib import Path
 from typing import Final
 
@@ -48,7 +47,7 @@ class LabWidget(anywidget.AnyWidget):
         Raises RunError before the first run of a widget without a scenario, and ScenarioError if the page opened a
         WebAssembly module that is not in this folder.
         """
-        return Scenario(**tomllib.loads(self._of_page("toml")))
+        return Scenario.from_toml(self._of_page("toml"))
 
     @property
     def seed(self) -> int:

@@ -167,6 +167,7 @@ def _tcp(mtu: int) -> dict[str, Any]:
     """Returns the TCP fields that set only the maximum packet length."""
     mss = max(1, mtu - HEADER_BYTES)
     fields: dict[str, Any] = {
+        "profile": "classic",
         "mss": f"{mss} B",
         "receiver_window": f"{max(65_535, 2 * mss)} B",
         "timer": {"kind": "fine"},

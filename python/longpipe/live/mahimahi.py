@@ -110,7 +110,7 @@ class Chain:
             "framing": "ip",
             "network": {"kind": "graph", "nodes": nodes, "links": links, "flows": flows},
             "switch": {"buffer": _UNLIMITED},
-            "tcp": {"mss": f"{MSS} B"},
+            "tcp": {"profile": "classic", "mss": f"{MSS} B"},
         }
         try:
             return Scenario(**fields)

@@ -51,7 +51,11 @@ def path(rate: str, delay: str, buffer: str = "1000 packets") -> Scenario:
     flows = (Flow(name="f", from_="a", to="b"),)
     network_of = Graph(nodes=nodes, links=links, flows=flows)
     return Scenario(
-        name="measured", framing="ip", network=network_of, switch=Switch(buffer=buffer), tcp=Tcp(mss="1460 B")
+        name="measured",
+        framing="ip",
+        network=network_of,
+        switch=Switch(buffer=buffer),
+        tcp=Tcp(profile="classic", mss="1460 B"),
     )
 
 

@@ -66,7 +66,7 @@ def scenario(text: str, *, seed: int = 1) -> Scenario:
         "framing": "ip",
         "network": {"kind": "graph", "nodes": nodes, "links": links, "flows": flows},
         # ns-3's own MSS, used by its cross traffic.
-        "tcp": {"recovery": "sack", "mss": f"{MSS} B", "receiver_window": "10 MB"},
+        "tcp": {"profile": "classic", "recovery": "sack", "mss": f"{MSS} B", "receiver_window": "10 MB"},
     }
     return Scenario(**fields)
 

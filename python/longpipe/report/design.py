@@ -46,7 +46,8 @@ def _settings(study: Study) -> Iterator[Grid]:
     base = study.design.base
     varied = {field for factor in study.design.factors for changes in factor.levels.values() for field in changes}
     settings, defaults = (
-        dict(_fields(scenario.model_dump(mode="json", by_alias=True))) for scenario in (base, Scenario())
+        dict(_fields(scenario.model_dump(mode="json", by_alias=True)))
+        for scenario in (base, Scenario(defaults=base.defaults))
     )
     rows = [
         (Cell(field), Cell(str(value)), Cell(str(defaults.get(field, NOTHING))))

@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 import tomli_w
 from pydantic import ValidationError, model_validator
 
-from longpipe.errors import ScenarioError
+from longpipe.errors import ScenarioError, shown
 from longpipe.errors.alternatives import learn
 from longpipe.examples import example
 from longpipe.inputs import load_toml, parse_toml
@@ -26,6 +26,7 @@ from longpipe.scenario.conditioners import Conditioner
 from longpipe.scenario.congestion import *  # noqa: F403
 from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.connection import OPTIONS
+from longpipe.scenario.defaults import MODERN, SCHEMA, leave_absent, of_file, set_defaults, with_profile
 from longpipe.scenario.digests import as_stored, has_digest, is_as_stored
 from longpipe.scenario.ecn import EcnAccurate, EcnClassic, EcnDctcp, EcnOff
 from longpipe.scenario.fields import Fields
@@ -174,33 +175,37 @@ learn("tcp.recovery", "a loss recovery", kinds(Recovery))
 learn("tcp.congestion", "a congestion control", kinds(Congestion))
 learn("switch.policy", "a buffer policy", kinds(Policy))
 
-# Default buffer of IP routers.
-BUFFER_OF_ROUTERS: Final = "1 BDP"
+# Default buffer of ATM switches; ATM Forum/96-1761 table 1.
+BUFFER_OF_CELLS: Final = "1000 cells"
 # A run consists of a scenario and a seed.
 LARGEST_SEED: Final = 2**64 - 1
 
 
 class Scenario(Fields):
-    """All inputs of a run except its seed; the defaults describe the LAN of ATM Forum/96-1761."""
+    """All inputs of a run except its seed; the defaults are a CUBIC flow of Linux 6 over 100 Mbit/s and 40 ms."""
 
     @model_validator(mode="before")
     @classmethod
-    def _inherit_control(cls, fields: object) -> object:
-        if isinstance(fields, dict) and isinstance(fields.get("network"), dict):
-            return fields | {"network": inherit_control(fields["network"], control_of(fields.get("tcp", {})))}
-        return fields
+    def _with_profile(cls, fields: object) -> object:
+        if not isinstance(fields, dict):
+            return fields
+        whole = with_profile(fields)
+        if isinstance(whole.get("network"), dict):
+            whole["network"] = inherit_control(whole["network"], control_of(whole["tcp"]))
+        return whole
 
     @model_validator(mode="after")
     def _fields_agree(self) -> Self:
+        set_defaults(self)
         return self._resolved()
 
     def _resolved(self) -> Self:
         """Resolves the scenario, whose fields are valid by themselves."""
         if self.framing == "aal5" and self.traces.delay:
             raise ScenarioError('traces.delay: true; needs framing = "ip": ATM ports keep no records of packets')
-        if self.framing == "ip" and not self.has_buffer:
+        if self.framing == "aal5" and not self.has_buffer:
             # The field stays unset because its default depends on the framing.
-            switch = self.switch.model_copy(update={"buffer": BUFFER_OF_ROUTERS})
+            switch = self.switch.model_copy(update={"buffer": BUFFER_OF_CELLS})
             switch.model_fields_set.discard("buffer")
             self.__dict__["switch"] = switch
         if not is_as_stored():
@@ -236,10 +241,12 @@ class Scenario(Fields):
         """Creates a scenario from a TOML file, whose stem is its default name, or from TOML text.
 
         A `str` is text if it contains a line break or '='. `changes` have the format of `with_`, and may replace
-        invalid values. Raises ScenarioError.
+        invalid values. `schema = 2` in the file means that absent fields have the defaults of this class; without it
+        they have those of 1996, and a SchemaWarning says which. Raises ScenarioError.
         """
         is_text = isinstance(source, str) and ("\n" in source or "=" in source)
         fields = parse_toml(str(source), "TOML text") if is_text else {"name": Path(source).stem, **load_toml(source)}
+        fields = of_file(fields, "TOML text" if is_text else str(source))
         try:
             scenario = cls(**fields)
         except ScenarioError:
@@ -259,7 +266,7 @@ class Scenario(Fields):
 
     @property
     def has_buffer(self) -> bool:
-        """Returns whether `switch.buffer` was specified and is not a default: 1000 cells, or 1 BDP with framing ip."""
+        """Returns whether `switch.buffer` was specified; if not, it is 1 BDP, or 1000 cells with framing aal5."""
         return "buffer" in self.switch.model_fields_set
 
     def _repr_html_(self) -> str:
@@ -272,8 +279,8 @@ class Scenario(Fields):
         return about + folded(f"All fields; digest {self.digest()[:12]}", self.to_toml())
 
     def to_toml(self) -> str:
-        """Returns TOML text of this scenario, including all defaults except that of `warm_up`."""
-        return tomli_w.dumps(self._fields())
+        """Returns TOML text of this scenario, including all defaults except those of `defaults` and `warm_up`."""
+        return tomli_w.dumps({"schema": SCHEMA, **self._fields()})
 
     def to_json(self) -> str:
         """Returns canonical JSON including all defaults; `Scenario(**json.loads(text))` equals this scenario."""
@@ -284,6 +291,11 @@ class Scenario(Fields):
 
         The bare name of the current kind, as in `{"switch.policy": "red"}`, keeps its parameters.
         """
+        if "defaults" in changes:
+            raise ScenarioError(
+                f"defaults: {shown(changes['defaults'])}; needs to be in the file, or an argument of Scenario, because "
+                "it sets absent fields, and this scenario has all fields"
+            )
         if (copied := self._with_values(changes)) is not None:
             return copied
         changed = {path.partition(".")[0] for path in changes}
@@ -294,6 +306,8 @@ class Scenario(Fields):
         if "network.group" in changes and "network.sources" not in changes:
             # Each group has its own number of flows.
             fields["network"].pop("sources", None)
+        if isinstance(network := fields.get("network"), dict):
+            leave_absent(network, self.network)
         change_fields(fields, changes)
         if not (self.has_buffer or {"switch", "switch.buffer"} & changes.keys()):
             del fields["switch"]["buffer"]
@@ -368,6 +382,8 @@ class Scenario(Fields):
 
     def _fields(self, without: Collection[str] = ()) -> dict[str, Any]:
         fields: dict[str, Any] = self.model_dump(by_alias=True, exclude_none=True, exclude=set(without))
+        if fields["defaults"] == MODERN:
+            del fields["defaults"]
         if fields["warm_up"] == NONE:
             # This field does not exist in the lab, which shows whole runs.
             del fields["warm_up"]

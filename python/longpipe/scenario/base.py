@@ -61,6 +61,8 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False, defer_build=True)
     # Constraints across the fields, which `problems` evaluates.
     constraints: ClassVar[tuple[Constraint, ...]] = ()
+    # Defaults that differ from the listed ones, by the name of a profile or of the scenario's `defaults`, and by field.
+    profile_options: ClassVar[dict[str, dict[str, Any]]] = {}
     # Common name of a kind, as in menus; that of files if it is empty.
     label: ClassVar[str] = ""
     # Whether the core, or a program or module, draws random numbers for it.

@@ -68,9 +68,6 @@ def _of_facts() -> Iterator[Constraint]:
 class Connection(Model):
     """Sender and receiver of a TCP connection, without their fields."""
 
-    # Defaults of profiles, by profile and field.
-    profile_options: ClassVar[dict[str, dict[str, Any]]] = {}
-
     if TYPE_CHECKING:
         recovery: Variant
         receiver_window: str

@@ -13,7 +13,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from longpipe.scenario import Scenario
-from longpipe.scenario.base import Checked
+from longpipe.scenario.base import Checked, Model
+from longpipe.scenario.defaults import MODERN
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,8 @@ def _of_part(model: type[BaseModel], path: str, left: dict[type[BaseModel], str]
         meaning, unit, source = described(field.description or "")
         accepted = " ".join(accepts(field.annotation, field.metadata))
         whole = f"{path}.{name}".lstrip(".")
-        yield Field(whole, kind_of(model) or "", unit, default_of(field), accepted, meaning, source)
+        default = defaults_of(model, name, field)
+        yield Field(whole, kind_of(model) or "", unit, default, accepted, meaning, source)
     for name, field in fields.items():
         below = f"{path}.{name}".lstrip(".")
         for part in parts(field.annotation):
@@ -118,6 +120,25 @@ def described(description: str) -> tuple[str, str, str]:
     if match is not None:
         text = text[: match.start()] + (f"; {match['note']}" if match["note"] else "")
     return text, unit["unit"] if unit else "", match["source"] if match else ""
+
+
+def defaults_of(model: type[BaseModel], name: str, field: FieldInfo, style: Style = PLAIN) -> str:
+    """Returns a field's default as written in a file, and in brackets those that depend on `defaults` or a profile."""
+    options = model.profile_options if issubclass(model, Model) else {}
+    others = {of: style.value(_written(values[name])) for of, values in options.items() if name in values}
+    default = default_of(field, style)
+    if MODERN in others:
+        (other,) = {of for of in get_args(Scenario.model_fields["defaults"].annotation) if of != MODERN}
+        default, others = others.pop(MODERN), {other: default, **others}
+    words = (f"{of}: {value}" for of, value in others.items())
+    return f"{default} ({', '.join(words)})" if others else default
+
+
+def _written(value: object) -> str:
+    """Returns a default as written in a file; that of a part is its kind."""
+    if isinstance(value, dict):
+        return str(value.get("kind", "its own"))
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def default_of(field: FieldInfo, style: Style = PLAIN) -> str:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 # Fields of links that the settings of a kind of links replace.
 _OF_KIND: Final = ("rate", "buffer", "policy", "loss", "conditioners")
 # Fields that the core lacks or represents differently.
-_OF_SCENARIO: Final = ("name", "network", "switch", "tcp", "traffic", "start", "stop", "warm_up")
+_OF_SCENARIO: Final = ("name", "defaults", "network", "switch", "tcp", "traffic", "start", "stop", "warm_up")
 _OF_SWITCH: Final = ("buffer", "policy", "scheduler")
 _OF_FLOWS: Final = tuple({*Flow.model_fields, *Group.model_fields} - {"class_", "service"})
 _OF_VBR: Final = ("from_", "to", "route", "period", "duty", "phase", "rate")

@@ -10,6 +10,7 @@ import tomli_w
 
 from longpipe.errors import ScenarioError
 from longpipe.scenario import Scenario, change_fields
+from longpipe.scenario.defaults import SCHEMA
 
 
 def short_toml(scenario: Scenario, written: Mapping[str, Any], changes: Mapping[str, object]) -> str:
@@ -21,7 +22,7 @@ def short_toml(scenario: Scenario, written: Mapping[str, Any], changes: Mapping[
     fields.setdefault("name", scenario.name)
     try:
         change_fields(fields, changes)
-        text = tomli_w.dumps(fields)
+        text = tomli_w.dumps({"schema": SCHEMA, **fields})
         if Scenario.from_toml(text).digest() == scenario.digest():
             return text
     except (ScenarioError, TypeError):

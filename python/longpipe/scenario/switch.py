@@ -15,8 +15,8 @@ class Switch(Model):
     """Output ports of all switches, in both directions; hosts' interfaces have unlimited queues."""
 
     buffer: Buffer = Field(
-        default="1000 cells",
-        description="Size of the buffer for UBR cells or IP packets, including the one in service [cells, packets, bytes, BDP or time], or 'unlimited'; ATM Forum/96-1761 table 1 (1 BDP with framing ip)",
+        default="1 BDP",
+        description="Size of the buffer for UBR cells or IP packets, including the one in service [cells, packets, bytes, BDP or time], or 'unlimited'; with framing aal5 1000 cells if absent (ATM Forum/96-1761 table 1)",
     )
     policy: Part[Policy] = part(
         default=TailDrop.unchecked(),

@@ -23,6 +23,7 @@ class Tcp(Connection):
     """Sender and receiver of a TCP connection."""
 
     profile_options: ClassVar = {
+        "modern": {"profile": "linux-6"},
         "linux-6": {
             "recovery": {"kind": "rack", "dsack": True, "frto": True, "successive": True},
             "congestion": {"kind": "cubic", "rules": "linux"},
@@ -39,11 +40,11 @@ class Tcp(Connection):
                 "timestamps": True,
             },
             "ack": {"kind": "linux", "least_round_trip": True, "sack_delay": "1.1 ms"},
-        }
+        },
     }
     profile: Literal["classic", "linux-6"] = Field(
         default="classic",
-        description="Defaults of the other fields: 'classic' for the listed default of each field, or 'linux-6' for those of Linux 6: CUBIC, RACK-TLP, timestamps, an initial window of 10 segments",
+        description="Defaults of the other fields: 'linux-6' for those of Linux 6 (CUBIC, RACK-TLP, timestamps, an initial window of 10 segments), or 'classic' for the listed default of each field",
     )
     recovery: Part[Recovery] = part(default=Reno.unchecked(), description="Loss recovery, by name or with its options")
     congestion: Part[Congestion] = part(

@@ -22,8 +22,6 @@ class Variant(Model):
     needs_marks: ClassVar[str] = "none"
     fills_buffers: ClassVar[bool] = True
     detects_each_loss: ClassVar[bool] = False
-    # Options that a profile of connections sets unless the scenario does, by profile.
-    profile_options: ClassVar[dict[str, dict[str, Any]]] = {}
     kind: str
 
     @classmethod

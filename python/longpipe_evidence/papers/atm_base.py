@@ -5,7 +5,7 @@ from typing import Final
 from longpipe.scenario import Scenario
 
 # Values that a document does not specify are those of the other documents, which have the same authors.
-ATM_BASE: Final = Scenario().with_(
+ATM_BASE: Final = Scenario(defaults="1996").with_(
     **{
         "network": {
             "kind": "dumbbell",

@@ -66,7 +66,8 @@ def presets() -> Iterator[Json]:
 
 def _of_paper(paper: str, name: str, words: str, scenario: Scenario) -> Json:
     named = scenario.with_(name=name)
-    fields = _changed(tomllib.loads(named.to_toml()), tomllib.loads(Scenario().to_toml()))
+    default = Scenario(defaults=named.defaults)
+    fields = {"defaults": named.defaults, **_changed(tomllib.loads(named.to_toml()), tomllib.loads(default.to_toml()))}
     # A default may depend on other fields.
     if Scenario(**fields).digest() != named.digest():
         raise ValueError(f"{name}: its changed fields give another scenario")

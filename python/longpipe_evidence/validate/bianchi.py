@@ -97,6 +97,7 @@ def saturated(stations: int, mode: Mode, duration_s: float) -> Scenario:
     }
     traffic = {"kind": "cbr", "rate": f"{offered_bps} bit/s", "payload": f"{PACKET_BYTES - HEADER_BYTES} B"}
     return Scenario(
+        defaults="1996",
         framing="ip",
         duration=f"{duration_s:g} s",
         warm_up="1 s",

@@ -77,7 +77,7 @@ class Case:
         fields = {"framing": "ip", "duration": "90 s", "network": network, "switch": switch}
         own = {f"network.group.0.{field}": value for field, value in changes.items() if control == "c4"}
         traces = {"traces.delay": True, "traces.arrivals": self.background is not None}
-        return Scenario().with_(**fields, **{"tcp.profile": "linux-6"}, **traces).with_(**own)
+        return Scenario(defaults="1996").with_(**fields, **{"tcp.profile": "linux-6"}, **traces).with_(**own)
 
     def _group(self, name: str, control: str, size: int, start_s: float) -> dict[str, Any]:
         tcp: dict[str, Any] = {"congestion": {"kind": CONTROLS[control]}}

@@ -93,6 +93,7 @@ def _served_bps(users: int, fading: str | None, duration_s: int) -> float:
     result = simulate(
         Scenario.model_validate(
             {
+                "defaults": "1996",
                 "framing": "ip",
                 "duration": f"{duration_s + 5 * MEMORY_S} s",
                 "warm_up": f"{5 * MEMORY_S} s",
@@ -124,6 +125,7 @@ def _datagrams(access: Mapping[str, Any], size_bytes: int, interval_s: float, pa
     traffic = {"kind": "cbr", "rate": rate, "payload": f"{size_bytes - HEADER_BYTES} B"}
     return Scenario.model_validate(
         {
+            "defaults": "1996",
             "framing": "ip",
             "duration": f"{packets * interval_s} s",
             "network": network,

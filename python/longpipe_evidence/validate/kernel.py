@@ -78,7 +78,7 @@ def scenario(control: str, *, rate: str, round_trip: str, buffer: str, duration:
             "initial_rtt": round_trip,
         },
     }
-    return Scenario(**fields).with_(**changes)
+    return Scenario(defaults="1996", **fields).with_(**changes)
 
 
 def compare(

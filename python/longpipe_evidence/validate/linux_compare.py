@@ -127,7 +127,7 @@ def scenario(case: LinuxCase, *, tick_s: float | None = None) -> Scenario:
         },
         "traces": {"cwnd": True, "rtt": True, "sequence": True},
     }
-    return Scenario(**fields)
+    return Scenario(defaults="1996", **fields)
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def scenario(case: LinuxCase, duration_s: int) -> Scenario:
         "traffic": {"kind": "stack", "stack": "linux", "congestion": flow.control},
         "traces": {"rtt": True},
     }
-    return Scenario(**fields)
+    return Scenario(defaults="1996", **fields)
 
 
 def compare(controls: Sequence[LinuxControl], draws: int) -> Iterator[EndComparison]:

@@ -65,7 +65,7 @@ class NetemCase:
                 **self.network,
             },
         }
-        return Scenario(**fields)
+        return Scenario(defaults="1996", **fields)
 
 
 def _jitter(distribution: str) -> dict[str, Any]:

@@ -82,6 +82,7 @@ class DropCase(Model):
         window = f"{self.window * mss} B"
         fast = f"{SPEED_UP * rate} bit/s"
         return Scenario(
+            defaults="1996",
             name="drops",
             framing="ip",
             duration=DURATION,

@@ -36,6 +36,7 @@ def round_robin(load: float, flows: int) -> Result:
         **dict.fromkeys(("access_delay", "trunk_delay", "exit_delay"), "0 s"),
     }
     scenario = Scenario(
+        defaults="1996",
         framing="ip",
         duration="10000 s",
         network=network,

@@ -56,7 +56,7 @@ def scenario(rtt_ms: float, tcp_flows: int, rules: str = "2026-08") -> Scenario:
             "tcp": {"congestion": "prague", "ecn": _L4S},
         },
     ]
-    return Scenario().with_(
+    return Scenario(defaults="1996").with_(
         **{
             "name": f"SCReAMv2 and {tcp_flows} flows of Prague, {rtt_ms:g} ms",
             "framing": "ip",

@@ -40,6 +40,7 @@ def draw(seed: int) -> dict[str, float]:
 def scenario(path: Mapping[str, float], implementation: str, duration_s: float) -> Scenario:
     """Returns one flow of an implementation over a path."""
     return Scenario(
+        defaults="1996",
         **{
             "framing": "ip",
             "duration": f"{duration_s:g} s",
@@ -52,7 +53,7 @@ def scenario(path: Mapping[str, float], implementation: str, duration_s: float) 
             },
             "switch": {"buffer": _buffer(path)},
             **IMPLEMENTATIONS[implementation],
-        }
+        },
     )
 
 

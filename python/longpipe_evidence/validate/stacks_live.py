@@ -74,7 +74,7 @@ class LivePath:
                 "longest_packet": f"{LONGEST_PACKET} B",
             },
         }
-        return Scenario(**fields)
+        return Scenario(defaults="1996", **fields)
 
     def size_bytes(self, duration_s: float) -> int:
         """Returns the amount of data that the link carries in `duration_s`, without regard to headers."""

@@ -99,8 +99,8 @@ pub struct VbrFlowInput {
 #[described(name = "Switch")]
 pub struct SwitchInput {
     /// Size of the buffer for UBR cells or IP packets, including the one in service [cells, packets, bytes, BDP
-    /// or time], or 'unlimited'; ATM Forum/96-1761 table 1 (1 BDP with framing ip).
-    #[field(default = "1000 cells")]
+    /// or time], or 'unlimited'; with framing aal5 1000 cells if absent (ATM Forum/96-1761 table 1).
+    #[field(default = "1 BDP")]
     buffer: Buffer,
     /// Queue discipline of a port: which packets or frames it drops or marks, and when.
     #[field(default = "tail-drop")]
@@ -249,27 +249,27 @@ pub struct FlowInput {
 pub enum NetworkInput {
     /// N sources share one trunk: source1..N, switch1, switch2, sink1..N; flow i runs from source i to sink i, or back.
     ///
-    /// All links are duplex. With the default delays the round-trip propagation time is 30 us.
+    /// All links are duplex. With the default delays the round-trip propagation time is 40 ms.
     Dumbbell {
-        /// Number of sources, in total with groups; ATM Forum/96-1761 figure 1.
-        #[field(range = "[1, 100000]", default = 5)]
+        /// Number of sources, in total with groups.
+        #[field(range = "[1, 100000]", default = 1, profile("1996", 5))]
         sources: u32,
         /// Groups of flows, as in [{name = 'web', count = 20, traffic = 'web'}]; all flows equal if absent.
         group: Option<Vec<GroupInput>>,
-        /// Rate of the hosts' links [bit/s]; ATM Forum/96-1761.
-        #[field(range = "[1 kbit/s, 10 Tbit/s]", default = "155.52 Mbit/s")]
+        /// Rate of the hosts' links [bit/s].
+        #[field(range = "[1 kbit/s, 10 Tbit/s]", default = "10 Gbit/s", profile("1996", "155.52 Mbit/s"))]
         access_rate_bps: u64,
-        /// Rate of the shared link [bit/s]; ATM Forum/96-1761.
-        #[field(range = "[1 kbit/s, 10 Tbit/s]", default = "155.52 Mbit/s")]
+        /// Rate of the shared link [bit/s].
+        #[field(range = "[1 kbit/s, 10 Tbit/s]", default = "100 Mbit/s", profile("1996", "155.52 Mbit/s"))]
         trunk_rate_bps: u64,
-        /// Propagation delay from source to switch1 [time]; ATM Forum/96-1761.
-        #[field(range = "[0 s, 1000 s]", default = "5 us")]
+        /// Propagation delay from source to switch1 [time].
+        #[field(range = "[0 s, 1000 s]", default = "0 s", profile("1996", "5 us"))]
         access_delay_ps: u64,
-        /// Propagation delay from switch1 to switch2 [time]; ATM Forum/96-1761.
-        #[field(range = "[0 s, 1000 s]", default = "5 us")]
+        /// Propagation delay from switch1 to switch2 [time].
+        #[field(range = "[0 s, 1000 s]", default = "20 ms", profile("1996", "5 us"))]
         trunk_delay_ps: u64,
-        /// Propagation delay from switch2 to sink [time]; ATM Forum/96-1761.
-        #[field(range = "[0 s, 1000 s]", default = "5 us")]
+        /// Propagation delay from switch2 to sink [time].
+        #[field(range = "[0 s, 1000 s]", default = "0 s", profile("1996", "5 us"))]
         exit_delay_ps: u64,
         /// Rate from switch2 to each sink [bit/s]; access_rate if absent.
         #[field(range = "[1 kbit/s, 10 Tbit/s]")]
@@ -338,13 +338,17 @@ pub enum NetworkInput {
     },
 }
 
-/// All inputs of a run except its seed; the defaults describe the LAN of ATM Forum/96-1761.
+/// All inputs of a run except its seed; the defaults describe one CUBIC flow of Linux 6 over 100 Mbit/s and 40 ms.
 #[derive(Described)]
 #[described(name = "Fields")]
 pub struct ScenarioInput {
     /// A name for reports.
     #[field(len = "[1, 200]", default = "unnamed")]
     name: String,
+    /// Defaults of absent fields: 'modern' for those listed, or '1996' for the LAN of ATM Forum/96-1761: cells, classic
+    /// TCP, five sources, links of 155.52 Mbit/s and 5 us.
+    #[field(values("modern", "1996"), default = "modern")]
+    defaults: String,
     /// Simulated time [time]; ATM Forum/96-1761 section 3.1 (LAN).
     #[field(range = "[1 ps, 2400 h]", default = "10 s")]
     duration_ps: u64,
@@ -353,7 +357,7 @@ pub struct ScenarioInput {
     #[field(values("trains", "reference"), default = "trains")]
     engine: String,
     /// What links carry: aal5 (cells, through ATM switches) or ip (packets, through routers).
-    #[field(default = "aal5")]
+    #[field(default = "ip", profile("1996", "aal5"))]
     framing: Framing,
     /// Hosts, switches and links: dumbbell or graph.
     #[field(default = "dumbbell")]

@@ -170,9 +170,9 @@ pub enum Profile {
 /// The field that users write in place of the fields of a connection.
 #[derive(Clone, Debug, Described)]
 pub struct ProfileInput {
-    /// Defaults of the other fields: 'classic' for the listed default of each field, or 'linux-6' for those of Linux 6:
-    /// CUBIC, RACK-TLP, timestamps, an initial window of 10 segments.
-    #[field(default = "classic")]
+    /// Defaults of the other fields: 'linux-6' for those of Linux 6 (CUBIC, RACK-TLP, timestamps, an initial window of
+    /// 10 segments), or 'classic' for the listed default of each field.
+    #[field(default = "classic", profile("modern", "linux-6"))]
     pub profile: Profile,
 }
 

@@ -19,7 +19,6 @@ from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
 from longpipe.cli.toolkit.safe import echo
 from longpipe.cli.toolkit.storing import MemoryOption, NoStoreOption, SeedOption, SetOption, StoreOption, opened_store
 from longpipe.errors import ScenarioError
-from longpipe.inputs import read_text
 from longpipe.result.captures import CaptureError
 from longpipe.system.files import check_directory, check_file
 from longpipe.system.memory import shown as bytes_shown
@@ -213,7 +212,7 @@ def _simulated(
 def scenario_with(file: Path, changes: Sequence[str]) -> Scenario:
     """Reads a scenario with the changes of `--set`.
 
-    Warns on stderr of a file without fields, and of changes that have no effect.
+    Warns on stderr of changes that have no effect.
     """
     from longpipe.scenario import Scenario
     from longpipe.scenario.overrides import overridden_fields
@@ -221,13 +220,6 @@ def scenario_with(file: Path, changes: Sequence[str]) -> Scenario:
     scenario, changed = completed(partial(Scenario.from_toml, file), dict(change(text) for text in changes))
     for line in overridden_fields(scenario, changed):
         echo(f"warning: --set {line}", err=True)
-    lines = (line.lstrip() for line in read_text(file, "a TOML file").split("\n"))
-    if not any("=" in line for line in lines if not line.startswith("#")):
-        echo(
-            f"warning: {file}: no fields, so every field has its default, an ATM LAN of 1996; `longpipe init --example "
-            f"geo` writes an example",
-            err=True,
-        )
     return scenario
 
 

@@ -143,7 +143,7 @@ def store_url(url: str | None) -> str:
 @contextmanager
 def opened(url: str | None, *, readonly: bool = False, create: bool = True) -> Iterator[Store]:
     """Opens the store at the given URL, or the user's default store."""
-    from longpipe.cli.toolkit.warnings import notes_shown
+    from longpipe.cli.toolkit.notes import notes_shown
     from longpipe.store import Store
     from longpipe.user_code.trust import UntrustedCodeWarning
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Final, TextIO
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Final
 
+from longpipe.cli.toolkit.notes import notes_shown
 from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError
 from longpipe.scenario import Scenario
@@ -14,7 +14,7 @@ from longpipe.system.memory import limit_bytes
 from longpipe.system.memory import shown as bytes_shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from longpipe.design import Design
     from longpipe.result import Result
@@ -87,30 +87,6 @@ def changes_shown() -> AbstractContextManager[None]:
     from longpipe.study import ChangedInputWarning
 
     return notes_shown(ChangedInputWarning)
-
-
-@contextmanager
-def notes_shown(shown: type[Warning]) -> Iterator[None]:
-    """Prints warnings of a category as notes on stderr."""
-    default_show = warnings.showwarning
-
-    def show(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,
-        line: str | None = None,
-    ) -> None:
-        if issubclass(category, shown):
-            echo(f"note: {message}", err=True)
-        else:
-            default_show(message, category, filename, lineno, file, line)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", shown)
-        warnings.showwarning = show
-        yield
 
 
 def note_changes(study: Study) -> None:

@@ -23,7 +23,7 @@ CONTROLS: Final = {"newreno": "aimd", "vegas": "vegas"}
 # As in ns-3, the delay is sampled when a packet's transmission starts, and packets are not kept in order.
 AS_NS3: Final = {"step": "100 ms", "between": "hold", "at": "start", "order": "free"}
 
-BASE: Final = Scenario().with_(
+BASE: Final = Scenario(defaults="1996").with_(
     **{
         "framing": "ip",
         "duration": "200 s",

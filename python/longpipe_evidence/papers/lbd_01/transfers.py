@@ -26,7 +26,7 @@ MSS: Final = PACKET_BYTES - HEADER_BYTES
 
 # The behaviour of the version of ns-2 (2000) used in the paper, and access links that reproduce the times in the
 # paper's section 4.2.
-BASE: Final = Scenario().with_(
+BASE: Final = Scenario(defaults="1996").with_(
     **{
         "framing": "ip",
         "duration": "1000 s",

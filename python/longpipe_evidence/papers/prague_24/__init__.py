@@ -25,7 +25,7 @@ LEGACY: Final[dict[str, dict[str, object]]] = {
 }
 PRAGUE: Final = {"congestion": "prague", "ecn": {"kind": "accurate", "ect": 1}}
 
-BASE: Final = Scenario().with_(
+BASE: Final = Scenario(defaults="1996").with_(
     **{
         "framing": "ip",
         "duration": "60 s",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from longpipe.study import Runner
 
 # 100 Mbit/s and 100 ms for 60 s, as in the figure's caption; buffer and handshake RTT are not specified.
-PATH: Final = Scenario().with_(
+PATH: Final = Scenario(defaults="1996").with_(
     **{
         "framing": "ip",
         "duration": "60 s",

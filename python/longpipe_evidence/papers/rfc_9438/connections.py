@@ -49,7 +49,7 @@ SPARE_LOSSES: Final = 3
 # Ratio of the run's duration to the time in which the printed window sends its segments.
 DURATION_MARGIN: Final = 1.2
 
-BASE: Final = Scenario().with_(
+BASE: Final = Scenario(defaults="1996").with_(
     **{
         "framing": "ip",
         "network": {

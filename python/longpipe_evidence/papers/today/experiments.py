@@ -109,7 +109,7 @@ def of_design(design: Design) -> Iterator[Experiment]:
 @cache
 def _base() -> Scenario:
     """Returns the scenario that all designs have in common."""
-    return Scenario().with_(
+    return Scenario(defaults="1996").with_(
         **{
             "framing": "ip",
             "switch.buffer": "1 BDP",

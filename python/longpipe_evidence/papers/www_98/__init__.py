@@ -50,7 +50,7 @@ POLICIES: Final[dict[str, dict[str, object]]] = {
 }
 
 # Parameters of the paper's sections 5 and 6, and defaults for those that it does not specify.
-BASE: Final = Scenario().with_(
+BASE: Final = Scenario(defaults="1996").with_(
     **{
         "duration": "100 s",
         "network": {

@@ -110,5 +110,5 @@ class Settings:
             "idle_restart": self.idle_restart, "pacing": self.pacing, "ack": "immediate", "hz": SCRIPTS_HZ,
             "ecn": "classic" if self.ecn else "off",
         }  # fmt: skip
-        scenario = Scenario(framing="ip", switch={"buffer": "100 packets"}, tcp=tcp)
+        scenario = Scenario(defaults="1996", framing="ip", switch={"buffer": "100 packets"}, tcp=tcp)
         return json.dumps(scenario.resolved["flows"][0]["tcp"])

@@ -1,0 +1,106 @@
+"""Defaults of absent fields: those of the field `defaults`, and those of each version of the schema of files."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, Final
+
+from longpipe.errors import ScenarioError, SchemaWarning, shown
+from longpipe.scenario.base import Model
+from longpipe.scenario.fields import Fields
+from longpipe.scenario.network import Dumbbell
+from longpipe.scenario.tcp import Tcp
+
+# Version of the schema in which files are written, and the defaults of absent fields, by version.
+SCHEMA: Final = 2
+_DEFAULTS: Final = {1: "1996", SCHEMA: "modern"}
+MODERN: Final[str] = Fields.model_fields["defaults"].default
+
+
+def of_file(fields: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """Returns the fields of a file without the version of the schema, which determines `defaults` unless that is given.
+
+    A file without `schema` has version 1, and a SchemaWarning says so if fields are absent whose defaults differ from
+    today's. `source` names the file in messages. Raises ScenarioError for an unknown version.
+    """
+    rest = dict(fields)
+    schema = rest.pop("schema", None)
+    if schema is not None and (type(schema) is not int or schema not in _DEFAULTS):
+        raise ScenarioError(f"schema: {shown(schema)}; accepts {', '.join(map(str, _DEFAULTS))}")
+    if schema is None and "defaults" not in rest and (absent := _absent(rest)):
+        have, them = ("has the default", "it") if len(absent) == 1 else ("have the defaults", "them")
+        warnings.warn(
+            f"{source}: no line 'schema', so that {', '.join(absent)} {have} of 1996; add 'schema = 1' to keep {them}, "
+            f"or 'schema = {SCHEMA}' for today's",
+            SchemaWarning,
+            stacklevel=3,
+        )
+    if (defaults := _DEFAULTS[schema or 1]) != MODERN:
+        rest.setdefault("defaults", defaults)
+    return rest
+
+
+def described() -> dict[str, Any]:
+    """Returns the defaults by the field `defaults`, and that field by the version of the schema, for other programs."""
+    parts: dict[str, type[Model]] = {"scenario": Fields, "network": Dumbbell, "tcp": Tcp}
+    return {
+        "defaults": {
+            name: {part: model.profile_options.get(name, {}) for part, model in parts.items()}
+            for name in _DEFAULTS.values()
+        },
+        "schemas": {str(version): name for version, name in _DEFAULTS.items()},
+    }
+
+
+def with_profile(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the fields of a scenario, as written, in which TCP, a table or a model, has the default profile."""
+    whole = {"tcp": {}, **fields}
+    chosen, tcp = whole.get("defaults", MODERN), whole["tcp"]
+    options = Tcp.profile_options.get(chosen, {}) if isinstance(chosen, str) else {}
+    if isinstance(tcp, Tcp) and not options.keys() <= tcp.model_fields_set:
+        whole["tcp"] = Tcp(**options, **{name: getattr(tcp, name) for name in tcp.model_fields_set})
+    elif isinstance(tcp, Mapping):
+        whole["tcp"] = {**options, **tcp}
+    return whole
+
+
+def set_defaults(scenario: Fields) -> None:
+    """Sets absent fields of a scenario, as it is created, and of its network to the defaults that `defaults` names.
+
+    The fields still count as absent. The network is copied first, because another scenario may have it too.
+    """
+    scenario.__dict__.update(_changed(scenario, scenario.defaults))
+    if values := _changed(scenario.network, scenario.defaults):
+        network = scenario.network.model_copy()
+        network.__dict__.update(values)
+        scenario.__dict__["network"] = network
+
+
+def _changed(part: Model, defaults: str) -> dict[str, Any]:
+    """Returns the absent fields that have another value by the field `defaults`."""
+    options = type(part).profile_options.get(defaults, {}).items()
+    return {name: v for name, v in options if name not in part.model_fields_set and part.__dict__[name] != v}
+
+
+def leave_absent(fields: dict[str, Any], part: Model) -> None:
+    """Removes the fields of a part, as written, that are absent, and whose defaults depend on the field `defaults`."""
+    for name in _differing(type(part)).keys() - part.model_fields_set:
+        fields.pop(name, None)
+
+
+def _absent(fields: Mapping[str, Any]) -> list[str]:
+    """Returns the dotted names of absent fields whose defaults depend on the field `defaults`."""
+    network, tcp = fields.get("network", {"kind": "dumbbell"}), fields.get("tcp", {})
+    network = {"kind": network} if network == "dumbbell" else network
+    absent = [name for name in _differing(Fields) if name not in fields]
+    if isinstance(network, Mapping) and network.get("kind") == "dumbbell":
+        # The number of sources is computed from the groups.
+        given = {*network, *(["sources"] if "group" in network else [])}
+        absent += [f"network.{name}" for name in _differing(Dumbbell) if name not in given]
+    if isinstance(tcp, Mapping):
+        absent += [f"tcp.{name}" for name in _differing(Tcp) if name not in tcp]
+    return absent
+
+
+def _differing(model: type[Model]) -> dict[str, Any]:
+    """Returns the fields of a model whose defaults depend on the field `defaults`, each with one of its defaults."""
+    return {name: value for of in _DEFAULTS.values() for name, value in model.profile_options.get(of, {}).items()}
