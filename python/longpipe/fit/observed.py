@@ -113,7 +113,7 @@ def observe(file: str | Path, flow: int = 0) -> ObservedFlow:
     if not is_capture(content.data):
         raise ScenarioError(f"{file}: not pcap or pcapng; a fit needs a capture of TCP connections at the sender")
     traffic = Traffic(CaptureFile(content.file, content.data))
-    recording = capture.read(content)
+    recording = capture.recording_of(traffic)
     subject = _subject(recording, flow)
     side = capture.sender_side(traffic, subject.name)
     scoreboard = _Scoreboard(int(subject.counters["mss"][0]))

@@ -41,8 +41,12 @@ def recognises(content: Content) -> bool:
 
 def read(content: Content) -> Recording:
     """Returns the TCP flows of a capture. Raises ScenarioError if there are none."""
-    source = CaptureFile(content.file, content.data)
-    traffic = Traffic(source)
+    return recording_of(Traffic(CaptureFile(content.file, content.data)))
+
+
+def recording_of(traffic: Traffic) -> Recording:
+    """Returns the TCP flows among the packets of a capture. Raises ScenarioError if there are none."""
+    source = traffic.source
     skipped: Counter[str] = Counter()
     clocks = Clocks()
     copies = Copies()
@@ -56,7 +60,7 @@ def read(content: Content) -> Recording:
         cut = ", and the file is truncated" if source.cut else ""
         quic = ", or the qlog of a QUIC connection" if any("UDP" in reason for reason in skipped) else ""
         raise ScenarioError(
-            f"{content.file}: no TCP data among {reasons}{cut}; needs a capture of TCP connections{quic}"
+            f"{source.file}: no TCP data among {reasons}{cut}; needs a capture of TCP connections{quic}"
         )
     begin, end = clocks.first_ns, clocks.last_ns
     notes = [*_notes(traffic, skipped), *clocks.notes()]
@@ -75,7 +79,7 @@ def read(content: Content) -> Recording:
     tool = source.application or "a capturing program"
     unknown = ("congestion window: a capture shows only the bytes in flight",)
     return Recording(
-        content.file, source.format, tool, None, begin, (end - begin) / 1e9, tuple(subjects), unknown, tuple(notes)
+        source.file, source.format, tool, None, begin, (end - begin) / 1e9, tuple(subjects), unknown, tuple(notes)
     )
 
 

@@ -29,6 +29,10 @@ _EXAMINED: Final = 10_000
 _COPIED_SHARE: Final = 0.25
 _MIN_COPIES: Final = 3
 _NEAR: Final = 8
+# Maximum number of packets whose headers are kept, about 20 MB, instead of being parsed again for each iteration.
+_MAX_KEPT: Final = 30_000
+
+_Captured = tuple[Packet, int, Segment | Other]
 
 
 @dataclass(frozen=True)
@@ -105,10 +109,11 @@ class Traffic:
         self.source = source
         # Numbers of copies and of other TCP packets, after an iteration.
         self.copies = self.originals = 0
+        self._kept: list[_Captured] | None = None
         self._is_doubled = self._examined()
 
-    def __iter__(self) -> Iterator[tuple[Packet, int, Segment | Other]]:
-        """Yields packet, interface (`headers.interface_of`) and headers."""
+    def __iter__(self) -> Iterator[_Captured]:
+        """Yields packet without its content, interface (`headers.interface_of`) and headers."""
         self.copies = self.originals = 0
         recent: OrderedDict[tuple[int, Segment], int] = OrderedDict()
         for packet, interface, segment in self._all():
@@ -119,9 +124,22 @@ class Traffic:
                 self.originals += 1
             yield packet, interface, segment
 
-    def _all(self) -> Iterator[tuple[Packet, int, Segment | Other]]:
-        for packet in self.source.packets():
-            yield packet, interface_of(packet), segment_of(packet.link_type, packet.data, packet.length)
+    def _all(self) -> Iterator[_Captured]:
+        if self._kept is not None:
+            yield from self._kept
+            return
+        kept: list[_Captured] = []
+        count = 0
+        for count, packet in enumerate(self.source.packets(), 1):
+            segment = segment_of(packet.link_type, packet.data, packet.length)
+            captured = packet._replace(data=b""), interface_of(packet), segment
+            if count <= _MAX_KEPT:
+                kept.append(captured)
+            elif kept:
+                kept = []
+            yield captured
+        if count <= _MAX_KEPT:
+            self._kept = kept
 
     def _is_copy(
         self, recent: OrderedDict[tuple[int, Segment], int], interface: int, segment: Segment, now: int
