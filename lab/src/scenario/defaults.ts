@@ -20,8 +20,8 @@ export function ofFile({ schema = 1n, ...fields }: Table): Table {
 
 /** Returns the fields of a scenario with the defaults that its field `defaults` names. */
 export function withDefaults(fields: Table): Table {
-    const named = String(fields["defaults"] ?? DESCRIPTION.schemas[SCHEMA]);
-    const chosen = Object.hasOwn(DESCRIPTION.defaults, named) ? DESCRIPTION.defaults[named] : undefined;
+    const named = fields["defaults"] ?? DESCRIPTION.schemas[SCHEMA];
+    const chosen = typeof named === "string" && Object.hasOwn(DESCRIPTION.defaults, named) ? DESCRIPTION.defaults[named] : undefined;
     if (chosen === undefined) return fields;
     const whole: Table = { ...chosen.scenario, tcp: {}, ...fields };
     if (isTable(whole["tcp"])) whole["tcp"] = { ...chosen.tcp, ...whole["tcp"] };
