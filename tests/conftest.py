@@ -6,6 +6,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,9 @@ from postgresql import create, server
 # Files that begin first: two take the longest, because they compile code, and the others would run last by their names.
 FIRST = {"test_wheel.py", "test_how_to.py", "test_unused_options.py", "test_www_98.py"}
 _OWN = tempfile.mkdtemp(prefix="longpipe-tests-")
+# File that exists once the first worker has collected the tests, and the maximum time [s] for which the others wait.
+_COLLECTED = Path(tempfile.gettempdir()) / f"longpipe-tests-{os.environ.get('PYTEST_XDIST_TESTRUNUID')}"
+FIRST_WORKER_S = 120
 # These are set before test modules copy the environment for the commands that they start.
 os.environ["LONGPIPE_STORE"] = str(Path(_OWN) / "runs.db")
 os.environ["XDG_STATE_HOME"] = str(Path(_OWN) / "state")
@@ -29,6 +33,18 @@ if hasattr(signal, "SIGHUP"):
 
 # Garbage collections are rare with longpipe's threshold; each one searches millions of objects of all tests' libraries.
 gc.set_threshold(COLLECT_AFTER)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Lets the first worker of pytest-xdist cache the bytecode of all modules, which otherwise each worker compiles."""
+    worker, deadline = os.environ.get("PYTEST_XDIST_WORKER"), time.monotonic() + FIRST_WORKER_S
+    while worker not in (None, "gw0") and not _COLLECTED.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    result = yield
+    if worker == "gw0":
+        _COLLECTED.touch()
+    return result
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -45,6 +61,7 @@ def pytest_collection_finish() -> None:
 def _own_store() -> Iterator[None]:
     yield
     shutil.rmtree(_OWN)
+    _COLLECTED.unlink(missing_ok=True)
 
 
 @pytest.fixture(scope="session")
