@@ -81,6 +81,15 @@ C_END := cc -O2 -std=c11 -Wall -Wextra -Werror -shared -fPIC -Wl,-z,defs -I pyth
 C_END_FILES := integrations/stacks/adapter.h python/longpipe/own_stacks/include/longpipe_end.h $(wildcard crates/stacks/certificate/*)
 NGTCP2 := libngtcp2 libngtcp2_crypto_gnutls gnutls
 
+# CHANGED=FOLDER is a changed copy of the library of quiche, s2n-quic or quic-go, with which the object is always built.
+CHANGED ?=
+ALWAYS := $(if $(CHANGED),always)
+# Arguments: the crate that is changed.
+CARGO_END = cargo build --release $(if $(CHANGED),--config 'patch.crates-io.$(1).path="$(abspath $(CHANGED))"',--locked)
+
+.PHONY: always
+always:
+
 # Builds those that can be built.
 more-stacks:
 	@for name in ngtcp2 picoquic quiche s2n-quic quic-go aioquic; do $(MAKE) --silent --no-print-directory stacks-$$name || true; done
@@ -104,16 +113,16 @@ $(ENDS)/picoquic.so: integrations/stacks/picoquic.c integrations/stacks/picoquic
 stacks-quiche: $(ENDS)/quiche.so
 	@:
 
-$(ENDS)/quiche.so: $(wildcard integrations/stacks/quiche/* integrations/stacks/quiche/src/* crates/end/src/*) $(C_END_FILES)
-	cargo build --release --locked --manifest-path integrations/stacks/quiche/Cargo.toml --target-dir $(ENDS)/quiche || { \
+$(ENDS)/quiche.so: $(wildcard integrations/stacks/quiche/* integrations/stacks/quiche/src/* crates/end/src/*) $(C_END_FILES) $(ALWAYS)
+	$(call CARGO_END,quiche) --manifest-path integrations/stacks/quiche/Cargo.toml --target-dir $(ENDS)/quiche || { \
 		echo "stacks-quiche: not built; needs Rust 1.89, CMake, a C++ compiler and libclang (libclang-dev)"; exit 1; }
 	cp $(ENDS)/quiche/release/liblongpipe_quiche.so $@
 
 stacks-s2n-quic: $(ENDS)/s2n-quic.so
 	@:
 
-$(ENDS)/s2n-quic.so: $(wildcard integrations/stacks/s2n-quic/* integrations/stacks/s2n-quic/src/* crates/end/src/*) $(C_END_FILES)
-	cargo build --release --locked --manifest-path integrations/stacks/s2n-quic/Cargo.toml --target-dir $(ENDS)/s2n-quic || { \
+$(ENDS)/s2n-quic.so: $(wildcard integrations/stacks/s2n-quic/* integrations/stacks/s2n-quic/src/* crates/end/src/*) $(C_END_FILES) $(ALWAYS)
+	$(call CARGO_END,s2n-quic) --manifest-path integrations/stacks/s2n-quic/Cargo.toml --target-dir $(ENDS)/s2n-quic || { \
 		echo "stacks-s2n-quic: not built; needs Rust 1.95, CMake and a C compiler"; exit 1; }
 	cp $(ENDS)/s2n-quic/release/liblongpipe_s2n_quic.so $@
 
@@ -123,14 +132,17 @@ stacks-quic-go: $(ENDS)/quic-go
 # The overlay adds a file to Go's package runtime, and the certificate, which must appear below the module.
 GO ?= $(or $(shell command -v go),/usr/local/go/bin/go)
 GO_END := $(CURDIR)/integrations/stacks/quic-go
-$(ENDS)/quic-go: $(wildcard $(GO_END)/*) $(wildcard crates/stacks/certificate/*)
+GO_CHANGED := replace github.com/quic-go/quic-go => $(abspath $(CHANGED))
+$(ENDS)/quic-go: $(wildcard $(GO_END)/*) $(wildcard crates/stacks/certificate/*) $(ALWAYS)
 	@$(GO) version 2>&1 | grep -q "go1.26" || { echo "stacks-quic-go: not built; needs Go 1.26 (GO=PROGRAM)"; exit 1; }
 	@mkdir -p $(ENDS)
 	@printf '{"Replace": {"%s": "%s", "%s": "%s", "%s": "%s"}}' \
 		"$$($(GO) env GOROOT)/src/runtime/longpipe.go" "$(GO_END)/runtime.go.overlay" \
 		"$(GO_END)/certificate.der" "$(CURDIR)/crates/stacks/certificate/certificate.der" \
 		"$(GO_END)/key.der" "$(CURDIR)/crates/stacks/certificate/key.der" > $(ENDS)/quic-go.overlay.json
-	cd $(GO_END) && $(GO) test -c -trimpath -overlay $(CURDIR)/$(ENDS)/quic-go.overlay.json -o $(CURDIR)/$@ . || { \
+	@{ cat $(GO_END)/go.mod; echo $(if $(CHANGED),'$(GO_CHANGED)'); } > $(ENDS)/quic-go.mod && cp $(GO_END)/go.sum $(ENDS)/quic-go.sum
+	cd $(GO_END) && $(GO) test -c -trimpath -modfile $(CURDIR)/$(ENDS)/quic-go.mod -overlay $(CURDIR)/$(ENDS)/quic-go.overlay.json \
+		-o $(CURDIR)/$@ . || { \
 		echo "stacks-quic-go: not built; needs Go 1.26 and its module proxy"; exit 1; }
 
 # aioquic needs no object: its end is a program in Python.

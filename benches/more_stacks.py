@@ -1,20 +1,29 @@
-"""Measures the speed of runs with the stacks of docs/more-stacks.md: data packets per CPU second on one core.
+"""Measures the speed of the stacks of docs/more-stacks.md: data packets per CPU second on one core.
 
-Each transfer sends 250 MB (100 s) with the default control over 20 Mbit/s and 40 ms, aioquic 10 MB. A data packet
-includes its ACKs, both ends and the path.
-Run with: .venv/bin/python benches/more_stacks.py [NAME ...]
+Each transfer sends 100 MB with the default control, aioquic's 10 MB: in longpipe, over 20 Mbit/s and 40 ms, and over
+UDP sockets of the loopback interface in real time, without a limit of the rate. A data packet includes its ACKs and
+both ends; in longpipe also the path, on the loopback interface also the kernel's sockets.
+
+    .venv/bin/python benches/more_stacks.py [NAME ...]
 """
 
 import resource
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Final
 
+from longpipe import stacks
+from longpipe.own_stacks import INCLUDE
+
 ROOT: Final = Path(__file__).parent.parent
 ENDS: Final = ROOT / "target" / "ends"
-PROGRAMS: Final = {"quic-go": ENDS / "quic-go", "aioquic": ROOT / "integrations" / "stacks" / "aioquic_end.py"}
-SIZE: Final = 250_000_000
+GO: Final = "quic-go"
+AIOQUIC: Final = "aioquic"
+PROGRAMS: Final = {GO: ENDS / GO, AIOQUIC: ROOT / "integrations" / "stacks" / "aioquic_end.py"}
+SIZE: Final = 100_000_000
+REPETITIONS: Final = 2
 RUN: Final = """
 import sys
 from pathlib import Path
@@ -23,30 +32,70 @@ name, file, size = sys.argv[1:]
 network = {"kind": "dumbbell", "sources": 1, "trunk_rate": "20 Mbit/s", "trunk_delay": "20 ms"}
 source = {".so": {"file": file}, ".py": {"command": ["python", file]}, "": {"command": [file]}}[Path(file).suffix]
 traffic = {"kind": "own-stack", **source, "stack": name, "settings": {"size": int(size)}}
-fields = {"framing": "ip", "duration": "200 s", "switch": {"buffer": "1 BDP"}}
+fields = {"framing": "ip", "duration": "100 s", "switch": {"buffer": "1 BDP"}}
 scenario = Scenario(defaults="1996", **fields, network=network, traffic=traffic)
 print(simulate(scenario).flows.sent_segments[0])
 """
+# The object is loaded by Python because picoquic's, which is a module of Python, has symbols of the interpreter.
+OVER_LOOPBACK: Final = """
+import ctypes, sys
+results = (ctypes.c_double * 3)()
+ctypes.CDLL(sys.argv[1]).transfer(*(word.encode() for word in sys.argv[2:]), results)
+print(*results)
+"""
+
+
+def file_of(name: str) -> Path:
+    """Returns the object or the program of a stack."""
+    if name in ("quinn", "noq"):
+        return Path(str(stacks.installed()))
+    return PROGRAMS.get(name, ENDS / f"{name}.so")
+
+
+def output(*words: str | Path) -> str:
+    """Returns the standard output of a command."""
+    return subprocess.run([*map(str, words)], check=True, capture_output=True, text=True).stdout  # noqa: S603 - constant
 
 
 def cost(name: str, size: int) -> tuple[int, float]:
-    """Returns the number of packets that a transfer sends, and the CPU time of its command [s]."""
+    """Returns the number of packets that a transfer in longpipe sends, and the CPU time of its command [s]."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    file = PROGRAMS.get(name, ENDS / f"{name}.so")
-    words = [sys.executable, "-c", RUN, name, str(file), str(size)]
-    done = subprocess.run(words, check=True, capture_output=True, text=True)  # noqa: S603 - constant
+    packets = output(sys.executable, "-c", RUN, name, file_of(name), str(size))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return int(done.stdout), after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return int(packets), after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def rate_in_longpipe(name: str, size: int) -> float:
+    """Returns the packets per CPU second of a transfer in longpipe, without the CPU time of a short one."""
+    short_s = min(cost(name, 1000)[1] for _ in range(REPETITIONS))
+    packets, cpu_s = min((cost(name, size) for _ in range(REPETITIONS)), key=lambda measured: measured[1])
+    return packets / (cpu_s - short_s)
+
+
+def rate_over_loopback(name: str, size: int, driver: Path) -> float:
+    """Returns the packets per CPU second of a transfer over the loopback interface."""
+    if name == GO:
+        words = output(file_of(name), "-test.run", "^$", "-test.bench", "Loopback", "-test.benchtime", "1x").split()
+        return float(words[words.index("packets/CPU-s") - 1])
+    if name == AIOQUIC:
+        results = output(sys.executable, Path(__file__).parent / "loopback.py", str(size)).split()
+    else:
+        results = output(sys.executable, "-c", OVER_LOOPBACK, driver, file_of(name), name, str(size)).split()
+    return float(results[0]) / float(results[1])
 
 
 def main() -> None:
-    """Prints the best of three transfers with each stack, less the time of a short one."""
+    """Prints, for each stack, the best of some transfers."""
     names = sys.argv[1:] or [*sorted(file.stem for file in ENDS.glob("*.so")), *PROGRAMS]
-    for name in names:
-        short = min(cost(name, 1000)[1] for _ in range(3))
-        size = 10_000_000 if name == "aioquic" else SIZE
-        packets, cpu_s = min((cost(name, size) for _ in range(3)), key=lambda found: found[1])
-        print(f"{name}: {cpu_s - short:.2f} s, {packets / (cpu_s - short):,.0f} data packets/s")  # noqa: T201
+    with tempfile.TemporaryDirectory() as folder:
+        driver = Path(folder) / "loopback.so"
+        source = Path(__file__).parent / "loopback.c"
+        output("cc", "-O2", "-std=c11", "-shared", "-fPIC", f"-I{INCLUDE}", source, "-o", driver)
+        for name in names:
+            size = SIZE // 10 if name == AIOQUIC else SIZE
+            simulated = rate_in_longpipe(name, size)
+            real = max(rate_over_loopback(name, size, driver) for _ in range(REPETITIONS))
+            print(f"{name}: {simulated:,.0f} data packets/s, {real:,.0f} over loopback", flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -106,7 +106,7 @@ def test_group_whose_name_continues_that_of_the_subject_is_not_tested() -> None:
     assert subject_flows(scenario) == {"subject1", "subject2"}
 
 
-def test_own_stack_is_named_by_file_name_and_control() -> None:
+def test_own_stack_is_named_by_file_name_and_control(folder: Path) -> None:
     assert Sender.parse("own-stack:mine.so").fields == {"traffic": {"kind": "own-stack", "file": "mine.so"}}
     assert Sender.parse("own-stack:a/b.so:quinn-bbr").fields == {
         "traffic": {"kind": "own-stack", "file": "a/b.so", "stack": "quinn", "settings": {"congestion": "bbr"}}
@@ -115,6 +115,8 @@ def test_own_stack_is_named_by_file_name_and_control() -> None:
     program = Sender.parse("own-stack:ends/quic-go:quic-go-reno").fields["traffic"]
     assert (program["command"], program["stack"]) == (["ends/quic-go"], "quic-go")
     assert program["settings"] == {"congestion": "reno"}
+    Path("mine").touch()
+    assert Sender.parse("own-stack:mine:mine").fields["traffic"]["command"] == ["./mine"]
     with pytest.raises(ScenarioError, match=r"^--new: 'own-stack:'; needs a shared object or a program"):
         Sender.parse("own-stack:", "--new")
 

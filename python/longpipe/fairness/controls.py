@@ -59,7 +59,9 @@ def _own_stack(text: str, rest: str, option: str) -> Sender:
     stack, hyphen, last = named.rpartition("-")
     stack, control = (stack, last) if hyphen else (named, "")
     sources: dict[str, dict[str, Any]] = {".so": {"file": file}, ".py": {"command": ["python", file]}}
-    traffic: dict[str, Any] = {"kind": "own-stack"} | sources.get(Path(file).suffix, {"command": [file]})
+    # A program in the working directory, which PATH does not contain.
+    program = f"./{file}" if Path(file).parent == Path() and Path(file).is_file() else file
+    traffic: dict[str, Any] = {"kind": "own-stack"} | sources.get(Path(file).suffix, {"command": [program]})
     traffic |= {"stack": stack} if stack else {}
     traffic |= {"settings": {"congestion": control}} if control else {}
     return Sender(named or Path(file).stem, {"traffic": traffic})
