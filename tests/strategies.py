@@ -6,8 +6,10 @@ from hypothesis import strategies as st
 
 from drawn import kinds_of
 from longpipe.scenario import Scenario
-from longpipe.scenario.base import models_by_kind
+from longpipe.scenario.access import Access
+from longpipe.scenario.base import kinds_that, models_by_kind
 from longpipe.scenario.buffers import Framing
+from longpipe.scenario.conditioners import Conditioner
 from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.control_kinds import BUILT_IN, RECOVERY_OF_MODELS
 from longpipe.scenario.framings import BY_OCCUPANCY, FOR_PACKETS
@@ -286,12 +288,30 @@ def ip_fields(draw: st.DrawFn) -> dict[str, Any]:
     return table | {"network": network}
 
 
-def ip_fields_of_the_lab() -> st.SearchStrategy[dict[str, Any]]:
-    """Returns a strategy for the tables of `ip_fields` without arriving flows and players, which the lab does not
-    support.
+conditioners = st.lists(kinds_of(Conditioner, distribution="paretonormal"), max_size=2)
+accesses = kinds_of(Access, kinds_that(Access, lambda model: model.in_lab), cell="c", modcod="8PSK 3/4")
+
+
+@st.composite
+def ip_fields_of_the_lab(draw: st.DrawFn) -> dict[str, Any]:
+    """Returns a strategy for tables that the lab supports: those of `ip_fields` without arriving flows and players, but
+    with conditioners and medium access.
     """
     elsewhere = ("flow-arrivals", "adaptive-video")
-    return ip_fields().filter(lambda table: table["traffic"]["kind"] not in elsewhere)
+    table = draw(ip_fields().filter(lambda table: table["traffic"]["kind"] not in elsewhere))
+    network = {**table["network"]}
+    is_dumbbell = network["kind"] == "dumbbell"
+    links = [network] if is_dumbbell else network["links"]
+    link = links[draw(st.integers(0, len(links) - 1))]
+    parts = {"conditioners": conditioners, "return_conditioners": conditioners, "access": accesses}
+    if is_dumbbell:
+        parts |= {"exit_return_access": accesses}
+    for name in draw(st.lists(st.sampled_from(list(parts)), max_size=2)):
+        link[name] = draw(parts[name])
+    for holder in (network, *network.get("nodes", ())):
+        if draw(st.integers(0, 2)):
+            holder.pop("send_jitter", None)
+    return table | {"network": network}
 
 
 def scenarios() -> st.SearchStrategy[Scenario]:

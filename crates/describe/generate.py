@@ -157,7 +157,6 @@ FAMILIES: Final = (
         base="longpipe.scenario.conditioner.Conditioning",
         union="Conditioner",
         expanders={"Jitter": "longpipe.scenario.jitter.FromTable"},
-        metadata=(),
     ),
     Family(
         part="access",

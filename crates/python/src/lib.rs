@@ -25,7 +25,6 @@ use errors::{ControlError, DefectError, MemoryLimitError, ScenarioError, StackDe
 use longpipe_events::Time;
 use longpipe_network::defect::{guarded, Ended};
 use longpipe_network::report::Report;
-use longpipe_network::scenario::access::{problem_of_links, AccessLink};
 use longpipe_network::scenario::conditioners::ConditionerConfig;
 use longpipe_network::scenario::written::{NetworkInput, OnOffInput, ScenarioInput, SwitchInput, VbrFlowInput};
 use longpipe_network::scenario::{self, Scenario};
@@ -227,21 +226,6 @@ fn descriptions() -> PyResult<String> {
     Ok(descriptions.to_string())
 }
 
-/// Returns the first problem of links with medium access, given as JSON: the number of the link in the list, and the
-/// message, which begins with the field of the access; None if there is no problem.
-#[pyfunction]
-fn access_problem(links: &str) -> PyResult<Option<(usize, String)>> {
-    let links: Vec<AccessLink> =
-        serde_json::from_str(links).map_err(|error| ScenarioError::new_err(error.to_string()))?;
-    let invalid = problem_of_links(&links);
-    Ok(invalid.map(|(link, problem)| {
-        (
-            link,
-            format!("{}: {}; {}", problem.field, problem.value, problem.accepted),
-        )
-    }))
-}
-
 /// The core of longpipe.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -258,7 +242,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(variant_names, module)?)?;
     module.add_function(wrap_pyfunction!(kind_facts, module)?)?;
     module.add_function(wrap_pyfunction!(descriptions, module)?)?;
-    module.add_function(wrap_pyfunction!(access_problem, module)?)?;
+    module.add_function(wrap_pyfunction!(topology::misplaced, module)?)?;
     module.add_function(wrap_pyfunction!(packet_ports::queue_names, module)?)?;
     module.add("ControlError", module.py().get_type::<ControlError>())?;
     module.add_class::<datagrams::DelayStatistics>()?;
@@ -278,6 +262,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<endpoint::Endpoint>()?;
     module.add_class::<environments::Environments>()?;
     module.add_class::<topology::Topology>()?;
+    module.add_class::<topology::Ports>()?;
     module.add_class::<topology::Rules>()?;
     module.add_function(wrap_pyfunction!(topology::least_window_scale, module)?)?;
     module.add_class::<units::Dimension>()?;

@@ -3,7 +3,7 @@
 use crate::errors::ScenarioError;
 use longpipe_scenario::rules::{self, Rules as OfPart};
 use longpipe_scenario::topology::BothWays;
-use longpipe_scenario::{self as scenario, checks, network, rows, DirectedLinks, Problems};
+use longpipe_scenario::{self as scenario, checks, framing, input, network, rows, DirectedLinks, Problems};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -48,6 +48,25 @@ pub fn least_window_scale(receiver_window: &str, most: u32) -> u32 {
     rules::least_window_scale(receiver_window, most)
 }
 
+/// Returns why a policy cannot queue cells, or packets, as text that follows the name of its field; `unit` is that of RED.
+#[pyfunction]
+#[pyo3(signature = (cells, kind, unit))]
+pub fn misplaced(cells: bool, kind: &str, unit: Option<&str>) -> Option<String> {
+    framing::misplaced(cells, kind, unit)
+}
+
+/// The ports of switches, and the connections whose packets they queue.
+#[pyclass(frozen, module = "longpipe._core")]
+pub struct Ports(input::Ports);
+
+#[pymethods]
+impl Ports {
+    #[new]
+    fn new(ports_json: &str) -> PyResult<Ports> {
+        input::Ports::read(ports_json).map(Ports).map_err(raised)
+    }
+}
+
 /// Returns a value as JSON.
 fn json<T: serde::Serialize>(value: &T) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| ScenarioError::new_err(error.to_string()))
@@ -76,28 +95,28 @@ impl Topology {
         checks::slowest_bps(&self.0, flow)
     }
 
-    /// Returns the problems of routes with too much propagation delay, and of queues at hosts; `cells` is whether the
-    /// links carry ATM cells.
-    fn network_problems(&self, cells: bool) -> Vec<String> {
-        checks::network_problems(&self.0, cells)
+    /// Returns the problems of the network, other than those of routes and TCP.
+    fn network_problems(&self, ports: &Ports) -> Vec<String> {
+        checks::network_problems(&self.0, &ports.0)
     }
 
     /// Raises ScenarioError for a proxy with a too small buffer, a flow whose class does not exist at a port on its routes,
     /// or a guaranteed rate for which there is no room.
-    fn check_flows(&self, ports_json: &str) -> PyResult<()> {
-        checks::check_flows(&self.0, ports_json).map_err(raised)
+    fn check_flows(&self, ports: &Ports) -> PyResult<()> {
+        checks::check_flows(&self.0, &ports.0).map_err(raised)
     }
 
-    /// Returns the VBR sources in the form of the core, as JSON. Raises ScenarioError if they cannot send through switches
-    /// with a scheduler of this kind.
-    fn vbr(&self, scheduler: &str) -> PyResult<String> {
-        json(&checks::vbr(&self.0, scheduler).map_err(raised)?)
+    /// Returns the VBR sources in the form of the core, as JSON. Raises ScenarioError if they cannot send through the
+    /// switches.
+    fn vbr(&self, ports: &Ports) -> PyResult<String> {
+        json(&checks::vbr(&self.0, &ports.0).map_err(raised)?)
     }
 
     /// Returns the distinct fields of directed links as JSON, the links, and the flows with automatic windows, each with
-    /// its window [byte]. Raises ScenarioError for the first buffer that does not fit its port.
-    fn directed_links(&self, ports_json: &str) -> PyResult<(String, Vec<Link>, Vec<Window>)> {
-        let DirectedLinks { fields, links, windows } = scenario::directed_links(&self.0, ports_json).map_err(raised)?;
+    /// its window [byte]. Raises ScenarioError for the first buffer that does not fit its port, or medium access that does
+    /// not fit its link or its cell.
+    fn directed_links(&self, ports: &Ports) -> PyResult<(String, Vec<Link>, Vec<Window>)> {
+        let DirectedLinks { fields, links, windows } = checks::directed_links(&self.0, &ports.0).map_err(raised)?;
         Ok((json(&fields)?, links, windows))
     }
 

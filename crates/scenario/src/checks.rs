@@ -6,17 +6,22 @@ use crate::splits;
 use crate::topology::Topology;
 use crate::units::{self, Decimal, RATE, TIME};
 use crate::Problems;
+use crate::{access, conditioners, framing, ports, DirectedLinks};
 use serde::Serialize;
 
 /// Maximum delay of a path [ps]: 1000000 s. The sum of this delay and the longest run fits into 64 bits of picoseconds.
 const LONGEST_PATH_PS: u128 = 1_000_000 * PS_PER_S;
 const PS_PER_S: u128 = 1_000_000_000_000;
 
-/// Returns the problems of routes with too much propagation delay, and of queues at hosts that do not fit the links
-/// or the send jitter; `cells` is whether the links carry ATM cells.
-pub fn network_problems(topology: &Topology, cells: bool) -> Vec<String> {
-    let mut problems = path_problems(topology);
-    problems.extend(host_problems(topology, cells));
+/// Returns the problems of a network, other than those of routes and TCP: policies, schedulers and VBR sources that do not
+/// fit the framing, routes with too much propagation delay, and queues at hosts, conditioners and medium access that do
+/// not fit their links.
+pub fn network_problems(topology: &Topology, ports: &Ports) -> Vec<String> {
+    let mut problems = framing::problems(topology, ports);
+    problems.extend(path_problems(topology));
+    problems.extend(host_problems(topology, ports.cells));
+    problems.extend(conditioners::problems(topology, ports.cells));
+    problems.extend(access::problems(topology, ports.cells));
     problems
 }
 
@@ -84,12 +89,21 @@ fn host_problems(topology: &Topology, cells: bool) -> Vec<String> {
     problems
 }
 
-/// Checks the buffers of proxies, the classes of flows and their guaranteed rates, from `Ports` as JSON.
+/// Returns the directed links with the buffers of their ports, and automatic windows.
+///
+/// # Errors
+/// Returns the first buffer that does not fit its port, or medium access that does not fit its link or its cell.
+pub fn directed_links(topology: &Topology, ports: &Ports) -> Result<DirectedLinks, Problems> {
+    let links = ports::directed_links(topology, ports)?;
+    access::check(topology, ports, &links)?;
+    Ok(links)
+}
+
+/// Checks the buffers of proxies, the classes of flows and their guaranteed rates.
 ///
 /// # Errors
 /// Returns the first problem.
-pub fn check_flows(topology: &Topology, ports_json: &str) -> Result<(), Problems> {
-    let ports = &Ports::read(ports_json)?;
+pub fn check_flows(topology: &Topology, ports: &Ports) -> Result<(), Problems> {
     splits::check_buffers(topology, ports)?;
     check_classes(topology, &ports.policy)?;
     check_guarantees(topology, ports.cells)
@@ -158,16 +172,17 @@ fn check_guarantees(topology: &Topology, cells: bool) -> Result<(), Problems> {
     Ok(())
 }
 
-/// Returns the VBR sources in the form of the core, through switches with a scheduler of this kind.
+/// Returns the VBR sources in the form of the core.
 ///
 /// # Errors
 /// Returns the first problem: switches without a queue for VBR, a source without a host of its own, or a peak rate
 /// above that of a link.
-pub fn vbr(topology: &Topology, scheduler: &str) -> Result<Vec<Vbr>, Problems> {
+pub fn vbr(topology: &Topology, ports: &Ports) -> Result<Vec<Vbr>, Problems> {
     if topology.graph.vbr.is_empty() {
         return Ok(vec![]);
     }
-    if matches!(scheduler, "fifo" | "wfq") {
+    let scheduler = &ports.scheduler;
+    if matches!(scheduler.as_str(), "fifo" | "wfq") {
         let needs = "needs priority or guaranteed-rate";
         return Err(format!("switch.scheduler: {scheduler} has no queue for VBR; {needs}").into());
     }

@@ -26,7 +26,7 @@ pub(crate) struct Copies {
     pub(crate) firsts: Vec<usize>,
     /// Group of each node, duplex link and flow.
     pub(crate) of_node: Vec<Option<usize>>,
-    of_link: Vec<Option<usize>>,
+    pub(crate) of_link: Vec<Option<usize>>,
     pub(crate) of_flow: Vec<Option<usize>>,
     nodes: Vec<Place>,
     links: Vec<Place>,

@@ -67,9 +67,12 @@ pub(crate) fn expand(dumbbell: &Dumbbell, graph: &mut Graph) -> Result<(), Probl
     let at_exits = Settings {
         rate: dumbbell.exit_rate.clone().unwrap_or_else(|| at_hosts.rate.clone()),
         return_rate: dumbbell.exit_return_rate.clone(),
+        access: dumbbell.exit_access,
         ..at_hosts.clone()
     };
-    let has_own_exits = dumbbell.exit_rate.is_some() || dumbbell.exit_return_rate.is_some();
+    let has_own_exits = dumbbell.exit_rate.is_some()
+        || dumbbell.exit_return_rate.is_some()
+        || dumbbell.exit_access.iter().any(Option::is_some);
     let mut with_delay: HashMap<(bool, String), usize> = HashMap::new();
     let mut settings = |is_exit: bool, delay: &String, settings: &mut Vec<Settings>| {
         let like = if is_exit { &at_exits } else { &at_hosts };

@@ -4,8 +4,10 @@
 use crate::times::{Start, Stop};
 use crate::units::{self, Decimal, SIZE};
 use crate::Problems;
-use longpipe_json::Json;
+use longpipe_json::{FromJson, Json};
+use longpipe_network::scenario::access::AccessConfig;
 use longpipe_units::repr_of_float;
+use strum::VariantNames;
 
 /// Number of the policy of hosts and proxies among the parts: tail drop.
 pub(crate) const TAIL_DROP: usize = 0;
@@ -23,7 +25,8 @@ pub struct Graph {
     pub links: Vec<Link>,
     /// Distinct settings of links; those of a dumbbell's trunk are the first.
     pub settings: Vec<Settings>,
-    /// Policies, losses and conditioners to which settings refer by number: tail drop, no losses, and others.
+    /// Policies, losses, conditioners and medium access to which settings refer by number: tail drop, no losses, and
+    /// others.
     pub parts: Vec<Part>,
     /// Flows, or the first flow of each group of a dumbbell.
     pub flows: Vec<Flow>,
@@ -50,6 +53,8 @@ pub struct Dumbbell {
     pub exit_rate: Option<String>,
     /// Bit rate from each sink to switch2, if it differs.
     pub exit_return_rate: Option<String>,
+    /// Medium access from switch2 to each sink, and from each sink to switch2.
+    pub exit_access: [Option<usize>; 2],
     /// Send jitter of the flows' hosts.
     pub send_jitter: String,
 }
@@ -151,6 +156,10 @@ pub struct Settings {
     pub conditioners: Vec<usize>,
     /// Conditioners of the second node's port.
     pub return_conditioners: Vec<usize>,
+    /// Medium access of each direction.
+    pub access: [Option<usize>; 2],
+    /// Whether a path changes each direction over time.
+    pub varies: [bool; 2],
 }
 
 impl Default for Settings {
@@ -171,12 +180,14 @@ impl Default for Settings {
             return_loss: NO_LOSS,
             conditioners: vec![],
             return_conditioners: vec![],
+            access: [None; 2],
+            varies: [false; 2],
         }
     }
 }
 
-/// A policy, a loss or a conditioner.
-#[derive(Clone, Debug)]
+/// A policy, a loss, a conditioner or a medium access.
+#[derive(Clone, Debug, Default)]
 pub struct Part {
     /// Kind.
     pub kind: String,
@@ -186,6 +197,12 @@ pub struct Part {
     pub delay_ps: Option<u64>,
     /// Number of classes.
     pub classes: Option<u64>,
+    /// Unit in which a policy counts.
+    pub unit: Option<String>,
+    /// Parameters of a medium access.
+    pub access: Option<AccessConfig>,
+    /// Field and message of each rule that the part violates by itself.
+    pub problems: Vec<(String, String)>,
 }
 
 /// A flow.
@@ -243,6 +260,10 @@ pub struct Ports {
     pub buffer: String,
     /// Policy of switches.
     pub policy: Part,
+    /// Kind of the scheduler of switches.
+    pub scheduler: String,
+    /// Whether the order of simultaneous arrivals at switches rotates.
+    pub rotates: bool,
     /// Distinct settings of connections.
     pub tcps: Vec<Tcp>,
     /// Number of the settings of each flow.
@@ -299,6 +320,8 @@ impl Graph {
                     return_loss: table.take("return_loss").place()?,
                     conditioners: places(table.take("conditioners")),
                     return_conditioners: places(table.take("return_conditioners")),
+                    access: ["access", "return_access"].map(|name| table.take(name).place()),
+                    varies: ["varies", "return_varies"].map(|name| is_true(&table.take(name))),
                 })
             })?,
             parts: rows(json.take("parts"), Part::of)?,
@@ -353,6 +376,7 @@ impl Dumbbell {
             exit_delay: table.take("exit_delay").text()?,
             exit_rate: table.take("exit_rate").text(),
             exit_return_rate: table.take("exit_return_rate").text(),
+            exit_access: ["exit_access", "exit_return_access"].map(|name| table.take(name).place()),
             send_jitter: table.take("send_jitter").text()?,
         })
     }
@@ -371,7 +395,25 @@ impl Group {
 }
 
 impl Part {
-    fn of(mut table: Json<'_>) -> Option<Part> {
+    /// Returns a line for each problem of the part by itself.
+    pub(crate) fn shown_problems<'a>(&'a self, field: &'a str) -> impl Iterator<Item = String> + 'a {
+        let shown = move |(name, problem): &(String, String)| format!("{field}.{name}: {problem}");
+        self.problems.iter().map(shown)
+    }
+
+    /// Reads the parameters of a part in the form of the core, and its problems.
+    fn of(mut row: Json<'_>) -> Option<Part> {
+        let (mut table, problems) = (row.item(0), row.item(1).list().into_iter());
+        let problems = problems.map(|mut problem| Some((problem.item(0).text()?, problem.item(1).text()?)));
+        let problems = problems.collect::<Option<_>>()?;
+        let is_access = at(&table, "kind")
+            .as_str()
+            .is_some_and(|kind| AccessConfig::VARIANTS.contains(&kind));
+        let access = if is_access {
+            Some(AccessConfig::from_json(table.clone()).ok()?)
+        } else {
+            None
+        };
         let kind = table.take("kind").text()?;
         let classes = match kind.as_str() {
             "weighted-priority" => u64::try_from(table.take("weights").list().len()).ok(),
@@ -383,6 +425,9 @@ impl Part {
             rate_bps: table.take("rate_bps").number(),
             delay_ps: table.take("delay_ps").number(),
             classes,
+            unit: table.take("unit").text(),
+            access,
+            problems,
         })
     }
 }
@@ -392,7 +437,7 @@ impl Ports {
     ///
     /// # Errors
     /// Returns the problem of the text, which is a defect of the caller.
-    pub(crate) fn read(text: &str) -> Result<Ports, Problems> {
+    pub fn read(text: &str) -> Result<Ports, Problems> {
         let mut json = read(text)?;
         let tcps = rows(json.take("tcps"), |mut row| {
             Some(Tcp {
@@ -410,6 +455,8 @@ impl Ports {
             cells: is_true(&json.take("cells")),
             buffer: json.take("buffer").text()?,
             policy: Part::of(json.take("policy"))?,
+            scheduler: json.take("scheduler").text()?,
+            rotates: json.take("ties").as_str() == Some("rotating"),
             tcps,
             tcp_of: places(json.take("tcp_of")),
             datagrams,
@@ -421,6 +468,17 @@ impl Ports {
 /// Reads a text.
 pub(crate) fn read(text: &str) -> Result<Json<'_>, Problems> {
     serde_json::from_str(text).map_err(|error| format!("network: {error}").into())
+}
+
+/// Returns the value of a field, such as `timer.tick`; null if the part does not have it.
+pub(crate) fn at<'p, 'a>(part: &'p Json<'a>, path: &str) -> &'p Json<'a> {
+    path.split('.').fold(part, |owner, name| match owner {
+        Json::Table(fields) => fields
+            .iter()
+            .find(|(key, _)| key == name)
+            .map_or(&Json::Null, |(_, value)| value),
+        _ => &Json::Null,
+    })
 }
 
 /// Converts the items of a list.

@@ -4,10 +4,13 @@
 //! Input are the fields of a scenario, each of which has been checked: quantities are texts in canonical form, such as
 //! "155.52 Mbit/s". Python and the lab's page use this crate, through JSON.
 
+mod access;
 pub mod buffers;
 pub mod checks;
+mod conditioners;
 mod copies;
 mod dumbbell;
+pub mod framing;
 pub mod input;
 pub mod names;
 pub mod network;
@@ -22,6 +25,6 @@ mod times;
 pub mod topology;
 pub mod units;
 
-pub use ports::{directed_links, DirectedLinks, Port, PortFields};
+pub use ports::{DirectedLinks, Port, PortFields};
 pub use problems::Problems;
 pub use topology::Topology;

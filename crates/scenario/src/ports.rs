@@ -43,6 +43,8 @@ pub struct PortFields {
     pub loss: usize,
     /// Conditioners of the port.
     pub conditioners: Vec<usize>,
+    /// Medium access of the link.
+    pub access: Option<usize>,
 }
 
 /// Kinds of ports.
@@ -55,12 +57,11 @@ pub enum Port {
     Switch,
 }
 
-/// Returns the directed links with the buffers of their ports, and automatic windows, from `Ports` as JSON.
+/// Returns the directed links with the buffers of their ports, and automatic windows.
 ///
 /// # Errors
 /// Returns a problem if a buffer is smaller than the largest packet, or its unit does not fit the links.
-pub fn directed_links(topology: &Topology, ports_json: &str) -> Result<DirectedLinks, Problems> {
-    let ports = &Ports::read(ports_json)?;
+pub(crate) fn directed_links(topology: &Topology, ports: &Ports) -> Result<DirectedLinks, Problems> {
     let largest = &Packet::longest(ports);
     let round_trip_ps = topology.longest_round_trip_ps();
     let mut number_of = Numbers::new();
@@ -141,6 +142,7 @@ fn port_fields(
         buffer,
         loss: if back { settings.return_loss } else { settings.loss },
         conditioners: [&settings.conditioners, &settings.return_conditioners][link % 2].clone(),
+        access: settings.access[link % 2],
     })
 }
 

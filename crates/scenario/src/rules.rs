@@ -1,6 +1,6 @@
 //! Rules across the fields of a part, in the language of `python/longpipe/scenario/constraints.py`.
 
-use crate::input::read;
+use crate::input::{at, read};
 use crate::units::{self, SIZE};
 use crate::Problems;
 use longpipe_json::Json;
@@ -155,17 +155,6 @@ fn product_of(left: Decimal, right: Decimal) -> Decimal {
         .zip(right.to_u64())
         .and_then(|(left, right)| left.checked_mul(right));
     Decimal::from(product.unwrap_or(u64::MAX))
-}
-
-/// Returns the value of a field, such as `timer.tick`; null if the part does not have it.
-fn at<'p, 'a>(part: &'p Json<'a>, path: &str) -> &'p Json<'a> {
-    path.split('.').fold(part, |owner, name| match owner {
-        Json::Table(fields) => fields
-            .iter()
-            .find(|(key, _)| key == name)
-            .map_or(&Json::Null, |(_, value)| value),
-        _ => &Json::Null,
-    })
 }
 
 /// Returns whether two values are equal; a part equals the name of its kind.

@@ -1,12 +1,13 @@
 //! A checked graph: routes as numbers of directed links, and delays.
 
 use crate::copies::Copies;
-use crate::input::{self, Flow, Graph, NodeKind, Settings};
+use crate::input::{self, Flow, Graph, Node, NodeKind, Settings};
 use crate::names::nearest;
 use crate::routes::{key, Numbers, ShortestRoutes};
 use crate::units::{self, RATE, TIME};
 use crate::Problems;
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Maximum number of reported problems of a network.
 pub const MAX_PROBLEMS: usize = 10;
@@ -328,6 +329,31 @@ impl Topology {
         let settings = self.settings(link);
         let returning = settings.return_policy.filter(|_| link % 2 == 1);
         returning.or(settings.policy)
+    }
+
+    /// Returns the numbers of the links that the scenario describes: of a dumbbell, the trunk.
+    pub(crate) fn described_links(&self) -> Range<usize> {
+        match self.graph.dumbbell {
+            Some(_) => {
+                let trunk = self.graph.links.iter().position(|link| link.2 == 0).unwrap_or_default();
+                trunk..trunk + 1
+            }
+            None => 0..self.graph.links.len(),
+        }
+    }
+
+    /// Returns what a directed link needs if packets enter it after a send jitter; None if they do not.
+    pub(crate) fn needs_no_jitter(&self, link: usize) -> Option<String> {
+        let Node(name, _, jitter) = &self.graph.nodes[self.ends_of(link).0];
+        if units::parse(TIME, jitter) == Some(0) {
+            return None;
+        }
+        let needs = format!("needs send_jitter 0 s, not {jitter}");
+        // All hosts of a dumbbell have the same jitter.
+        Some(match self.graph.dumbbell {
+            Some(_) => needs,
+            None => format!("{needs}, at {name}"),
+        })
     }
 
     /// Returns the name of a field of link i in the scenario.

@@ -1,7 +1,7 @@
 //! The resolved network of a scenario, which is passed as JSON: see crates/scenario.
 
 use longpipe_scenario::rules::{self, Rules};
-use longpipe_scenario::{self as scenario, checks, network, rows, Problems};
+use longpipe_scenario::{self as scenario, checks, input, network, rows, Problems};
 use serde_json::to_string;
 use wasm_bindgen::prelude::*;
 
@@ -39,6 +39,22 @@ pub fn least_window_scale(receiver_window: &str, most: u32) -> u32 {
     rules::least_window_scale(receiver_window, most)
 }
 
+/// The ports of switches, and the connections whose packets they queue.
+#[wasm_bindgen]
+pub struct Ports(input::Ports);
+
+#[wasm_bindgen]
+impl Ports {
+    /// Reads the ports.
+    ///
+    /// # Errors
+    /// Returns the problem of the text, which is a defect of the caller.
+    #[wasm_bindgen(constructor)]
+    pub fn new(ports_json: &str) -> Result<Ports, JsError> {
+        input::Ports::read(ports_json).map(Ports).map_err(thrown)
+    }
+}
+
 #[wasm_bindgen]
 impl Topology {
     /// Checks a network and finds its routes.
@@ -63,35 +79,35 @@ impl Topology {
         self.0.longest_round_trip_ps() as f64 / 1e9
     }
 
-    /// Returns the problems of routes with too much propagation delay, and of queues at hosts; `cells` is whether the
-    /// links carry ATM cells.
-    pub fn network_problems(&self, cells: bool) -> Vec<String> {
-        checks::network_problems(&self.0, cells)
+    /// Returns the problems of the network, other than those of routes and TCP.
+    pub fn network_problems(&self, ports: &Ports) -> Vec<String> {
+        checks::network_problems(&self.0, &ports.0)
     }
 
     /// Checks the buffers of proxies, the classes of flows and their guaranteed rates.
     ///
     /// # Errors
     /// Returns the first problem.
-    pub fn check_flows(&self, ports_json: &str) -> Result<(), JsError> {
-        checks::check_flows(&self.0, ports_json).map_err(thrown)
+    pub fn check_flows(&self, ports: &Ports) -> Result<(), JsError> {
+        checks::check_flows(&self.0, &ports.0).map_err(thrown)
     }
 
-    /// Returns the VBR sources in the form of the core, through switches with a scheduler of this kind, as JSON.
+    /// Returns the VBR sources in the form of the core, as JSON.
     ///
     /// # Errors
     /// Returns the first problem.
-    pub fn vbr(&self, scheduler: &str) -> Result<String, JsError> {
-        json(&checks::vbr(&self.0, scheduler).map_err(thrown)?)
+    pub fn vbr(&self, ports: &Ports) -> Result<String, JsError> {
+        json(&checks::vbr(&self.0, &ports.0).map_err(thrown)?)
     }
 
     /// Returns the distinct fields of directed links, the links, and the flows with automatic windows, each with its window
     /// [byte], as JSON.
     ///
     /// # Errors
-    /// Returns the problem of the first buffer that does not fit its port.
-    pub fn directed_links(&self, ports_json: &str) -> Result<String, JsError> {
-        json(&scenario::directed_links(&self.0, ports_json).map_err(thrown)?)
+    /// Returns the problem of the first buffer that does not fit its port, or medium access that does not fit its link or its
+    /// cell.
+    pub fn directed_links(&self, ports: &Ports) -> Result<String, JsError> {
+        json(&checks::directed_links(&self.0, &ports.0).map_err(thrown)?)
     }
 
     /// Returns all nodes as JSON.

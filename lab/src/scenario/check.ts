@@ -47,8 +47,7 @@ export function checkPart(name: string, table: Table, path: string, say: Say, ki
         } else if ("default" in field) {
             values[field.name] = field.default === null ? null : checkValue(field.type, field.default, where, tell);
         } else {
-            const words = field.description || "a value";
-            tell(where, `missing; needs ${words[0]?.toLowerCase()}${words.slice(1)}`);
+            tell(where, missingValue(field.description));
         }
         if (sound) afterField(name, field.name, values, where, tell);
     }
@@ -64,6 +63,12 @@ export function checkPart(name: string, table: Table, path: string, say: Say, ki
     const made = { part: name, values, written };
     if (sound) together(made, path, tell);
     return made;
+}
+
+/** Returns the problem of a missing value, with the description of its field. */
+function missingValue(description: string | undefined): string {
+    const words = description || "a value";
+    return `missing; needs ${words[0]?.toLowerCase()}${words.slice(1)}`;
 }
 
 /** Returns the clauses that name the tables, and the other kinds, which have a field that a part does not have. */
@@ -238,7 +243,7 @@ function list(type: Type & { is: "list" }, given: unknown, path: string, say: Sa
     const most = type.length ?? type.most;
     if (most !== undefined && given.length > most) throw new ValueProblem(`${shown(given)}; needs ${most} items`);
     const items = given.map((one, i) => checkValue(type.each?.[i] ?? type.of, one, `${path}[${i}]`, say));
-    for (let i = given.length; i < (type.length ?? 0); i++) say(`${path}[${i}]`, "missing; needs two node names, as in ['a', 'b']");
+    for (let i = given.length; i < (type.length ?? 0); i++) say(`${path}[${i}]`, missingValue(type.needs));
     return items;
 }
 
@@ -358,6 +363,10 @@ function afterField(part: string, name: string, values: Record<string, Value>, p
 /** Checks combinations of fields of a part. */
 function together(made: Part, path: string, say: Say): void {
     if (made.part === "Module") checkModule(made, path, say);
+    const distribution = made.part === "Jitter" ? String(valueOf(made, "distribution")) : "uniform";
+    if (!Object.hasOwn(DESCRIPTION.distributions, distribution)) {
+        say(`${path}.distribution`, `${shown(distribution)}; is not in this page, accepts ${Object.keys(DESCRIPTION.distributions).join(", ")}`);
+    }
     // Kinds of congestion control and of loss recovery check their own options.
     const known = model(made.part);
     if (["congestion", "recovery"].some((name) => kindOfField("Tcp", name, known.kind ?? "") === known)) {

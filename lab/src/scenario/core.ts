@@ -22,6 +22,14 @@ export function coreFields(part: Part, without: readonly string[] = []): JsonTab
     return table;
 }
 
+/** Returns the fields of a part of a link; the core reads the distribution of jitter as a table. */
+export function coreOfLink(part: Part): JsonTable {
+    const { distribution, ...fields } = coreFields(part);
+    const steps = distribution === undefined ? [] : (DESCRIPTION.distributions[String(distribution)] ?? []);
+    let sum = 0;
+    return steps.length === 0 ? fields : { ...fields, table: steps.map((step) => (sum += step)) };
+}
+
 /** Writes JSON text with exact integers. */
 export function toJson(value: Json): string {
     if (typeof value === "bigint") return value.toString();

@@ -23,8 +23,8 @@ export type Type = { optional?: boolean; suffix?: string } & (
     | { is: "values"; most?: number }
     // Parts by kind.
     | { is: "kinds"; kinds: Record<string, string>; chosen: boolean }
-    // Types of a row's items: `each` if they differ, otherwise `of` for all.
-    | { is: "list"; of: Type; each?: Type[]; ascending: boolean; length?: number; least?: number; most?: number }
+    // Types of a row's items: `each` if they differ, otherwise `of` for all; what the field of a row of fixed length needs.
+    | { is: "list"; of: Type; each?: Type[]; ascending: boolean; length?: number; needs?: string; least?: number; most?: number }
 );
 
 /** A field of a part. */
@@ -128,7 +128,8 @@ interface Description {
     reno: { kind: string; window: string };
     profiles: Record<string, Record<string, unknown>>;
     rules: Record<string, Record<string, Record<string, unknown>>>;
-    policies: { cells: string[]; packets: string[] };
+    /** Distributions of jitter by name: the first entry of the table, and the differences of the others; none for uniform. */
+    distributions: Record<string, number[]>;
     limits: Record<string, string>;
     /** Fields of links and nodes that the page does not support, each with its effect. */
     beyond: Record<string, string>;

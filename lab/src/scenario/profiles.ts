@@ -31,7 +31,7 @@ export function formerOptions(tcp: Options): Options | undefined {
         options = { ...options, ...(isTable(value) ? value : { [former]: value }) };
     }
     const controls = field("Tcp", "congestion")?.type;
-    const name = controls?.is === "kinds" ? controls.kinds[str(kind)] : undefined;
+    const name = controls?.is === "kinds" && Object.hasOwn(controls.kinds, str(kind)) ? controls.kinds[str(kind)] : undefined;
     if (options["rules"] !== "linux" && name !== undefined) {
         const defaults = new Map(model(name).fields.map((one) => [one.name, one.default]));
         options = Object.fromEntries(Object.entries(options).filter(([option, value]) => !equal(value, defaults.get(option))));

@@ -1,8 +1,9 @@
 /** The resolved scenario, as the core requires it: every field is present, and every quantity is an integer. */
+import type { Ports } from "../../build/engine/engine";
 import { checkPart } from "./check";
-import { checkNetwork, checkStands, checkTogether } from "./checks";
+import { checkStands, checkTogether, refuse } from "./checks";
 import { leastWindowScale } from "./constraints";
-import { type Json, type JsonTable, coreFields } from "./core";
+import { type Json, type JsonTable, coreFields, coreOfLink } from "./core";
 import { ScenarioError } from "./errors";
 import { DESCRIPTION, field } from "./model";
 import { moduleOf } from "./modules";
@@ -53,10 +54,10 @@ function coreOf(scenario: Part, topology: Topology): JsonTable {
     let links: JsonTable[] | null = null;
     if (tcps.some((tcp) => valueOf(tcp, "receiver_window") === "auto")) {
         // Windows are computed from the links, which have to be valid.
-        checkNetwork(scenario, topology);
+        refuse(topology.problems(ports));
         [links, tcps] = linksAndWindows(scenario, topology, ports, tcps);
     }
-    checkTogether(scenario, topology, tcps);
+    checkTogether(scenario, topology, tcps, ports);
     topology.checkFlows(ports);
     links ??= linksAndWindows(scenario, topology, ports, tcps)[0];
     const switches = valueOf(scenario, "switch") as Part;
@@ -66,7 +67,7 @@ function coreOf(scenario: Part, topology: Topology): JsonTable {
         nodes: topology.allNodes(),
         links,
         flows: topology.allFlows(scenario, commonFields(scenario, topology.flows, tcps)),
-        vbr: topology.vbr(kindOf(valueOf(switches, "scheduler") as Part)),
+        vbr: topology.vbr(ports),
     };
 }
 
@@ -122,17 +123,18 @@ function datagrams(traffics: Part[]): bigint[] {
 }
 
 /** Returns both directions of each link, each with its port, and each flow's TCP with a window in bytes. */
-function linksAndWindows(scenario: Part, topology: Topology, ports: string, tcps: Part[]): [JsonTable[], Part[]] {
+function linksAndWindows(scenario: Part, topology: Topology, ports: Ports, tcps: Part[]): [JsonTable[], Part[]] {
     const { fields, links, windows } = topology.directedLinks(ports);
     const [policy, scheduler] = ["policy", "scheduler"].map((name) => coreFields(valueOf(valueOf(scenario, "switch") as Part, name) as Part));
     const of: Record<string, JsonTable> = { host: { scheduler: coreFields(plainPart("Fifo")) }, switch: { policy, scheduler } as JsonTable };
-    const part = (number: number): JsonTable => coreFields(topology.parts[number] as Part);
-    const rows = fields.map(({ port, policy, loss, conditioners, ...rest }): JsonTable => ({
+    const part = (number: number): JsonTable => coreOfLink(topology.parts[number] as Part);
+    const rows = fields.map(({ port, policy, loss, conditioners, access, ...rest }): JsonTable => ({
         ...rest,
         ...of[port],
         ...(policy === null ? {} : { policy: part(policy) }),
         loss: part(loss),
         ...(conditioners.length === 0 ? {} : { conditioners: conditioners.map(part) }),
+        ...(access === null ? {} : { access: part(access) }),
     }));
     // Flows with equal settings and windows share one object.
     const withWindow = new Map<Part, Map<string, Part>>();

@@ -1,7 +1,7 @@
 /** The network of a scenario: nodes, links, routes, buffers, windows and starts of flows (see crates/scenario). */
-import { Topology as Core } from "../../build/engine/engine";
+import { Topology as Core, Ports } from "../../build/engine/engine";
 import { checkPart } from "./check";
-import { hasTimestamps } from "./constraints";
+import { hasTimestamps, violations } from "./constraints";
 import { type Json, type JsonTable, coreFields, toJson } from "./core";
 import { ScenarioError } from "./errors";
 import { field, model } from "./model";
@@ -9,8 +9,10 @@ import { type Part, type Value, kindOf, valueOf } from "./part";
 
 /** Fields of a link that are texts, parts, and lists of parts. */
 const TEXTS = ["rate", "return_rate", "delay", "return_delay", "buffer", "return_buffer", "host_buffer"];
-const PARTS = ["policy", "return_policy", "host_policy", "loss", "return_loss"];
+const PARTS = ["policy", "return_policy", "host_policy", "loss", "return_loss", "access", "return_access"];
 const LISTS = ["conditioners", "return_conditioners"];
+/** Fields of a dumbbell that are parts of the links to its sinks. */
+const EXITS = ["exit_access", "exit_return_access"];
 
 /** Fields of a directed link other than its nodes; parts are numbers. */
 interface PortFields {
@@ -21,6 +23,7 @@ interface PortFields {
     buffer: { unit: string; limit: bigint } | null;
     loss: number;
     conditioners: number[];
+    access: number | null;
 }
 
 /**
@@ -39,7 +42,7 @@ export class Topology {
     readonly links: Part[];
     /** First flows of groups, and a copy of a flow for each additional part of its connection that a proxy splits off. */
     readonly flows: Part[];
-    /** Policies, losses and conditioners of links, to which `PortFields` refer by number. */
+    /** Policies, losses, conditioners and medium access of links, to which `PortFields` refer by number. */
     readonly parts = [plainPart("TailDrop"), plainPart("NoLoss")];
     private readonly core: Core;
     private readonly of: [number, number | null][];
@@ -79,6 +82,7 @@ export class Topology {
                 ? null
                 : {
                       ...named(network, ["sources", "access_rate", "access_delay", "exit_delay", "exit_rate", "exit_return_rate", "send_jitter"]),
+                      ...Object.fromEntries(EXITS.map((name) => [name, number(network.values[name] ?? null)])),
                       groups: groups?.map((one) => picked(one, group)) ?? null,
                   },
             nodes: isGraph ? (valueOf(network, "nodes") as Part[]).map((node) => picked(node, ["name", "kind", "send_jitter"])) : [],
@@ -88,7 +92,7 @@ export class Topology {
                 ...Object.fromEntries(PARTS.map((name) => [name, number(link.values[name] ?? null)])),
                 ...Object.fromEntries(LISTS.map((name) => [name, ((link.values[name] ?? []) as Part[]).map(number)])),
             })),
-            parts: this.parts.map((part) => coreFields(part)),
+            parts: this.parts.map((part) => [coreFields(part), violations(part)]),
             flows: flows.map((flow) => {
                 const [name, from, to, route, back, ofClass] = picked(flow, ["name", "from", "to", "route", "return_route", "class"]);
                 const rate = ((valueOf(flow, "service") as Part | null)?.values["mcr"] ?? null) as Json;
@@ -112,13 +116,13 @@ export class Topology {
         return this.core.longest_round_trip_ms();
     }
 
-    /** Returns the problems of routes and of queues at hosts. */
-    problems(framing: Value): string[] {
-        return this.core.network_problems(framing === "aal5");
+    /** Returns the problems of the network, other than those of routes and TCP. */
+    problems(ports: Ports): string[] {
+        return this.core.network_problems(ports);
     }
 
     /** Throws ScenarioError for a proxy's buffer, a class or a guaranteed rate that does not fit the network. */
-    checkFlows(ports: string): void {
+    checkFlows(ports: Ports): void {
         refused(() => this.core.check_flows(ports));
     }
 
@@ -126,14 +130,14 @@ export class Topology {
      * Returns the VBR sources for the core. Throws ScenarioError unless switches have a queue for VBR, and each source has a
      * host and a suitable rate.
      */
-    vbr(scheduler: string): JsonTable[] {
-        const sources = exact(refused(() => this.core.vbr(scheduler))) as JsonTable[];
+    vbr(ports: Ports): JsonTable[] {
+        const sources = exact(refused(() => this.core.vbr(ports))) as JsonTable[];
         const without = ["from", "to", "route", "period", "duty", "phase", "rate"];
         return vbrOf(this.network).map((source, i) => ({ ...coreFields(source, without), ...sources[i] }));
     }
 
     /** Returns both directions of each link with the buffers of their ports, and automatic windows. */
-    directedLinks(ports: string): Links {
+    directedLinks(ports: Ports): Links {
         return exact(refused(() => this.core.directed_links(ports))) as Links;
     }
 
@@ -215,18 +219,22 @@ function timesOf(part: Part, name: string): Json {
  * Returns the ports of switches and the TCP of flows as the engine reads them; `datagrams` are the payloads [byte] of all
  * flows if none uses TCP.
  */
-export function portsOf(scenario: Part, tcps: Part[], datagrams: bigint[]): string {
+export function portsOf(scenario: Part, tcps: Part[], datagrams: bigint[]): Ports {
     const switches = valueOf(scenario, "switch") as Part;
+    const policy = valueOf(switches, "policy") as Part;
     const distinct = [...new Set(tcps)];
-    return toJson({
+    const fields = {
         cells: valueOf(scenario, "framing") === "aal5",
         buffer: valueOf(switches, "buffer") as string,
-        policy: coreFields(valueOf(switches, "policy") as Part),
+        policy: [coreFields(policy), violations(policy)],
+        scheduler: kindOf(valueOf(switches, "scheduler") as Part),
+        ties: valueOf(switches, "ties") as string,
         tcps: distinct.map((tcp) => [valueOf(tcp, "mss") as string, hasTimestamps(tcp), valueOf(tcp, "receiver_window") as string]),
         tcp_of: tcps.map((tcp) => distinct.indexOf(tcp)),
         datagrams,
         most_window: (field("Tcp", "receiver_window")?.type as { high: string }).high,
-    });
+    };
+    return new Ports(toJson(fields));
 }
 
 /** Calls the engine, and converts its exception. */

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import ScenarioError
 from longpipe.examples import EXAMPLES
+from longpipe.scenario.access import Access
 from longpipe.scenario.base import kinds_that
 from longpipe.scenario.congestion import Congestion
+from longpipe.scenario.jitter import DISTRIBUTIONS
 from longpipe.scenario.traffic import Traffic
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ Json = dict[str, Any]
 
 # Kinds that the page does not support.
 ABSENT: Final = frozenset(
-    kind for union in (Traffic, Congestion) for kind in kinds_that(union, lambda model: not model.in_lab)
+    kind for union in (Traffic, Congestion, Access) for kind in kinds_that(union, lambda model: not model.in_lab)
 )
 # Fields that the page does not support, because its metrics and pictures show whole runs.
 FIELDS: Final = frozenset({"warm_up"})
@@ -28,13 +30,10 @@ FIELDS: Final = frozenset({"warm_up"})
 OF_NETWORK: Final[Mapping[str, str]] = {
     "path": "varies over time",
     "return_path": "varies over time",
-    "access": "reacts to traffic",
-    "return_access": "reacts to traffic",
-    "exit_access": "reacts to traffic",
-    "exit_return_access": "reacts to traffic",
-    "conditioners": "polices, shapes, delays, repeats or batches packets",
-    "return_conditioners": "polices, shapes, delays, repeats or batches packets",
 }
+# Fields of links that are medium access, or lists of conditioners.
+ACCESSES: Final = ("access", "return_access", "exit_access", "exit_return_access")
+CONDITIONERS: Final = ("conditioners", "return_conditioners")
 # Suffix of the files of congestion controllers that a browser executes.
 MODULE: Final = ".wasm"
 
@@ -47,7 +46,7 @@ def check(scenario: Scenario) -> None:
 
 
 def is_resolvable(scenario: Scenario) -> bool:
-    """Returns whether the page can run a scenario that it cannot resolve: only links of a dumbbell are beyond it."""
+    """Returns whether the page can run a scenario that it cannot resolve: only paths of a dumbbell are beyond it."""
     fields = tomllib.loads(scenario.to_toml())
     network = fields.get("network", {})
     kept = {name: part for name, part in network.items() if name not in OF_NETWORK}
@@ -80,6 +79,7 @@ def _problems(fields: Json) -> Iterator[str]:
         for name, does in OF_NETWORK.items():
             if part.get(name):
                 yield f"{field}.{name}: {does}, which the lab does not support; longpipe run does"
+        yield from _problems_of_parts(field, part)
     for field, part in _flows(fields):
         traffic, _ = _kind_and(part.get("traffic"))
         if traffic in ABSENT:
@@ -89,6 +89,18 @@ def _problems(fields: Json) -> Iterator[str]:
             yield f"{field}tcp.congestion: {control}; the lab does not have it; longpipe run does"
         if control == "module" and not str(given["file"]).endswith(MODULE):
             yield f"{field}tcp.congestion.file: {given['file']}; needs a WebAssembly module ({MODULE}) in the lab"
+
+
+def _problems_of_parts(field: str, link: Json) -> Iterator[str]:
+    for name in ACCESSES:
+        access, _ = _kind_and(link.get(name))
+        if access in ABSENT:
+            yield f"{field}.{name}: {access}; the lab does not have it; longpipe run does"
+    for name in CONDITIONERS:
+        for i, part in enumerate(link.get(name, ())):
+            distribution = part.get("distribution", "uniform")
+            if distribution not in DISTRIBUTIONS:
+                yield f"{field}.{name}[{i}].distribution: {distribution}; needs {', '.join(DISTRIBUTIONS)} in the lab"
 
 
 def _flows(fields: Json) -> Iterator[tuple[str, Json]]:

@@ -15,7 +15,7 @@ from longpipe.scenario import BUFFER_OF_CELLS
 from longpipe.scenario.base import kinds_that
 from longpipe.scenario.datagrams import HEADERS
 from longpipe.scenario.defaults import described
-from longpipe.scenario.framings import FOR_CELLS, FOR_PACKETS
+from longpipe.scenario.jitter import tables
 from longpipe.scenario.profile_options import FORMER, RULES
 from longpipe.scenario.profiles import PROFILES
 from longpipe.scenario.traffic import Traffic
@@ -49,7 +49,7 @@ def description(presets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "reno": {"kind": RENO, "window": ITS_WINDOW},
         "profiles": PROFILES,
         "rules": RULES,
-        "policies": {"cells": FOR_CELLS, "packets": FOR_PACKETS},
+        "distributions": tables(),
         "limits": dict(MEANINGS),
         "beyond": dict(beyond.OF_NETWORK),
         "presets": list(presets),

@@ -28,7 +28,9 @@ from longpipe.scenario.variant import CHOSEN
 
 Json = dict[str, Any]
 # Fields whose parts have no controls in the page, so that it does not need their texts.
-_WITHOUT_CONTROLS: Final = ("group", "vbr", "pep", "nodes", "links", "flows")
+_WITHOUT_CONTROLS: Final = (
+    *("group", "vbr", "pep", "nodes", "links", "flows"), *beyond.ACCESSES, *beyond.CONDITIONERS,
+)  # fmt: skip
 # Attributes of kinds that the page uses.
 FACTS: Final = ("label", "is_model", "detection", "after_loss", "after_mark", "by_model", "transport")
 
@@ -70,12 +72,14 @@ def _reached(without: Collection[str]) -> dict[str, type[BaseModel]]:
 def _model(model: type[BaseModel], *, shown: bool) -> Json:
     own = model.constraints if issubclass(model, Model) else ()
     constraints = [(constraint.field, constraint.condition, constraint.message) for constraint in own]
-    has_others = not beyond.FIELDS.isdisjoint(model.model_fields)
+    # The page puts the kind before the other fields.
+    names = names_of(model)
+    has_others = not beyond.FIELDS.isdisjoint(names) or "kind" in names[1:]
     return {
         "kind": kind_of(model),
         "fields": _fields(model, shown=shown),
         **{name: fact for name in FACTS if (fact := getattr(model, name, None))},
-        **({"names": names_of(model)} if has_others else {}),
+        **({"names": names} if has_others else {}),
         **({"constraints": constraints} if constraints else {}),
     }
 
@@ -90,7 +94,7 @@ def _field(name: str, field: FieldInfo, *, shown: bool) -> Json:
     meaning, unit, source = described(field.description or "") if shown else ("", "", "")
     written: Json = {
         "name": field.serialization_alias or name,
-        "type": _type(field.annotation, field.metadata),
+        "type": _with_needs(_type(field.annotation, field.metadata), field.description or ""),
         **{name: text for name, text in (("meaning", meaning), ("unit", unit), ("source", source)) if text},
     }
     default = field.get_default(call_default_factory=True)
@@ -102,6 +106,13 @@ def _field(name: str, field: FieldInfo, *, shown: bool) -> Json:
     if LATER in field.metadata:
         written["later"] = True
     return written
+
+
+def _with_needs(kind: Json, description: str) -> Json:
+    """Adds the description of a field to the type of its rows, for the error about a missing item."""
+    if "length" in kind:
+        return kind | {"needs": description}
+    return kind | {"of": _with_needs(kind["of"], description)} if kind["is"] == "list" else kind
 
 
 def _in_lab(part: type[BaseModel]) -> bool:

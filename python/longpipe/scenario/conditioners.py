@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from longpipe.scenario.base import LATER, quantity
+from longpipe.scenario.base import LATER, kind_or_table, quantity
 from longpipe.scenario.conditioner import Conditioning
 from longpipe.scenario.constraints import Constraint
 from longpipe.scenario.jitter import FromTable
@@ -173,4 +173,5 @@ class Aggregation(Conditioning):
 Conditioner = Annotated[
     Policer | Tbf | Jitter | Reordering | Duplication | Aggregation,
     Field(discriminator="kind"),
+    kind_or_table(),
 ]

@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+import orjson
+
+from longpipe._core import Ports
 from longpipe.scenario.base import Model, accepted
-from longpipe.scenario.conditioning import core_conditioner
 from longpipe.scenario.core import core_fields
 from longpipe.scenario.own_class import Python
 from longpipe.scenario.schedulers import Fifo
 from longpipe.scenario.tcp import Tcp
-from longpipe.scenario.topology import Topology
+from longpipe.scenario.topology import Topology, core_part
 from longpipe.units import SIZE
 
 if TYPE_CHECKING:
@@ -19,31 +21,35 @@ LARGEST_WINDOW: Final = accepted(Tcp, "receiver_window").high
 LARGEST_WINDOW_BYTES: Final = SIZE.parse(LARGEST_WINDOW)
 
 
-def ports_of(scenario: "Scenario", tcps: Sequence[Tcp], datagrams: Sequence[int]) -> dict[str, Any]:
+def ports_of(scenario: "Scenario", tcps: Sequence[Tcp], datagrams: Sequence[int]) -> Ports:
     """Returns the switches' ports and the flows' TCP as crates/scenario reads them.
 
     `datagrams` are the payloads [bytes] of all flows if none uses TCP.
     """
     distinct = {id(tcp): tcp for tcp in tcps}
     numbers = {key: i for i, key in enumerate(distinct)}
-    return {
+    switch = scenario.switch
+    fields = {
         "cells": scenario.framing == "aal5",
-        "buffer": scenario.switch.buffer,
-        "policy": core_fields(scenario.switch.policy),
+        "buffer": switch.buffer,
+        "policy": (core_fields(switch.policy), list(switch.policy.problems())),
+        "scheduler": switch.scheduler.kind,
+        "ties": switch.ties,
         "tcps": [(tcp.mss, tcp.timestamps, tcp.receiver_window) for tcp in distinct.values()],
         "tcp_of": [numbers[id(tcp)] for tcp in tcps],
         "datagrams": datagrams,
         "most_window": LARGEST_WINDOW,
     }
+    return Ports(orjson.dumps(fields).decode())
 
 
 def directed_links(
-    scenario: "Scenario", topology: Topology, tcps: Sequence[Tcp], ports: dict[str, Any]
+    scenario: "Scenario", topology: Topology, tcps: Sequence[Tcp], ports: Ports
 ) -> tuple[list[dict[str, Any]], list[Tcp]]:
     """Returns both directions of each link, each with its port, and each flow's TCP with a window in bytes.
 
-    Raises ScenarioError for the first buffer that does not fit its port. A policy of `longpipe.gym`, which may send
-    more than the path holds, gets the largest window if its window is "auto".
+    Raises ScenarioError for the first buffer or medium access that does not fit its port. A policy of `longpipe.gym`,
+    which may send more than the path holds, gets the largest window if its window is "auto".
     """
     fields, links, windows = topology.directed_links(ports)
     made = _Made(scenario, topology)
@@ -83,12 +89,13 @@ class _Made:
             "buffer": link["buffer"],
             "loss": self._part(link["loss"]),
             **({"conditioners": [self._part(i) for i in link["conditioners"]]} if link["conditioners"] else {}),
+            **({} if link["access"] is None else {"access": self._part(link["access"])}),
         }
 
     def _part(self, number: int) -> dict[str, Any]:
         if (found := self._converted.get(number)) is None:
             part: Model = self._parts[number]
-            self._converted[number] = found = core_conditioner(part)
+            self._converted[number] = found = core_part(part)
         return found
 
 

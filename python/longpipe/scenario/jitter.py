@@ -2,13 +2,14 @@
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import ScenarioError, shown
 from longpipe.inputs import read_lines
 from longpipe.scenario.conditioner import Conditioning
+from longpipe.scenario.core import core_fields
 
 # Number of entries of a table, and number of a table's units per jitter (`NETEM_DIST_SCALE`).
 ENTRIES: Final = 4096
@@ -36,6 +37,11 @@ class FromTable(Conditioning):
         except ScenarioError as error:
             yield "distribution", str(error)
 
+    def core(self) -> dict[str, Any]:
+        """Returns the fields for the core. Raises ScenarioError with the line of an invalid file."""
+        table = table_of(self.distribution)
+        return core_fields(self, without=("distribution",)) | ({} if table is None else {"table": list(table)})
+
 
 def delay_with_jitter_ps(link: Mapping[str, Any]) -> int:
     """Returns the delay [ps] of a resolved directed link: its propagation delay, and the mean delay of its jitter."""
@@ -47,17 +53,24 @@ def delay_with_jitter_ps(link: Mapping[str, Any]) -> int:
 
 def table_of(distribution: str) -> tuple[int, ...] | None:
     """Returns the inverse distribution function in units of jitter / 8192; None for uniform."""
-    if distribution == "uniform":
-        return None
-    made = {"normal": _normal, "pareto": _pareto, "paretonormal": _pareto_normal}.get(distribution)
+    made = _TABLES.get(distribution)
     return made() if made is not None else _read(distribution)
+
+
+def tables() -> dict[str, list[int]]:
+    """Returns the tables of named distributions, each as its first entry and the differences; uniform's is empty."""
+    named = {name: table_of(name) or () for name in _TABLES}
+    return {
+        name: [entry - before for before, entry in zip((0, *table), table, strict=False)]
+        for name, table in named.items()
+    }
 
 
 def _read(file: str) -> tuple[int, ...]:
     """Returns the table in a file of tc, which contains integers, and comments that begin with #."""
     needs = f"integers of {LEAST} to {MOST}, and comments from # on"
     table: list[int] = []
-    for number, line in enumerate(read_lines(file, "uniform, normal, pareto, paretonormal or a readable file"), 1):
+    for number, line in enumerate(read_lines(file, f"{', '.join(_TABLES)} or a readable file"), 1):
         for word in line.partition("#")[0].split():
             if _ENTRY.fullmatch(word) is None or not LEAST <= int(word) <= MOST:
                 raise ScenarioError(f"{file}:{number}: {shown(word)}; needs {needs}")
@@ -109,3 +122,13 @@ def _pareto() -> tuple[int, ...]:
 def _pareto_normal() -> tuple[int, ...]:
     """Returns iproute2's `netem/paretonormal.c`: a quarter normal and three quarters Pareto, truncated towards 0."""
     return _bounded((normal + 3 * pareto) / 4 for normal, pareto in zip(_unbounded_normal(), _pareto(), strict=True))
+
+
+_TABLES: Final[dict[str, Callable[[], tuple[int, ...] | None]]] = {
+    "uniform": lambda: None,
+    "normal": _normal,
+    "pareto": _pareto,
+    "paretonormal": _pareto_normal,
+}
+# Names of the distributions, which are no files.
+DISTRIBUTIONS: Final = tuple(_TABLES)

@@ -60,8 +60,13 @@ def former_options(congestion: Any, beside: dict[str, Any]) -> Any:  # noqa: ANN
             options |= _specified(value) if isinstance(value, dict | Model) else {name: value}
     if options.get("rules") != "linux" and kind in _CONTROLS:
         defaults = {name: field.default for name, field in _CONTROLS[kind].model_fields.items()}
-        options = {name: value for name, value in options.items() if name not in defaults or value != defaults[name]}
+        options = {name: value for name, value in options.items() if not _is_default(value, defaults.get(name))}
     return {**options, **_specified(congestion), "kind": kind} if options else None
+
+
+def _is_default(value: object, default: object) -> bool:
+    """Returns whether a value is a default; 0 is not false, which a check of the field reports."""
+    return value == default and isinstance(value, bool) == isinstance(default, bool)
 
 
 def _specified_kind(chosen: object) -> str:

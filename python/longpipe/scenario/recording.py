@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from longpipe.errors import ScenarioError, shown
 from longpipe.inputs import read_lines
@@ -17,6 +17,8 @@ _FILES: Final = ("light", "heavy", "size_offsets")
 
 class ReplayedRecording(MediumAccess):
     """A medium access whose recordings are files."""
+
+    in_lab: ClassVar[bool] = False
 
     if TYPE_CHECKING:
         light: str

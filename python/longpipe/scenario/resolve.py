@@ -3,20 +3,11 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-import orjson
-
-from longpipe import _core
+from longpipe._core import Ports, misplaced
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import AUTO, Model
 from longpipe.scenario.buffers import Framing
-from longpipe.scenario.checks import (
-    accesses,
-    check,
-    check_flow_arrivals,
-    check_network,
-    fields_of_flows,
-    misplaced,
-)
+from longpipe.scenario.checks import check, check_flow_arrivals, check_network, fields_of_flows
 from longpipe.scenario.congestion import Aimd, Vegas
 from longpipe.scenario.constellations import Crossings, crossings
 from longpipe.scenario.core import core_fields
@@ -69,9 +60,9 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
     links = None
     if any(tcp.receiver_window == AUTO for tcp in tcps):
         # The window is computed from the links, which have to be valid.
-        check_network(scenario.framing, network, scenario.switch, topology, tcps)
+        check_network(scenario, topology, tcps, ports)
         links, tcps = directed_links(scenario, topology, tcps, ports)
-    check(scenario.framing, network, scenario.switch, topology, tcps)
+    check(scenario, topology, tcps, ports)
     topology.check_flows(ports)
     _check_vbr(network, topology, moving)
     check_repetition(scenario, topology, tcps)
@@ -79,7 +70,6 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
         links, _ = directed_links(scenario, topology, tcps, ports)
     for link, one in moving.items():
         links[link] |= _moving(one, links[link], scenario.framing)
-    _add_access(scenario, topology, links)
     resolved = {
         **core_fields(scenario, without=_OF_SCENARIO),
         **resolved_warm_up(scenario.warm_up, scenario.duration),
@@ -87,7 +77,7 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
         "nodes": topology.all_nodes(),
         "links": links,
         "flows": _flows(scenario, topology, tcps, traffics),
-        "vbr": list(_vbr(scenario, topology)),
+        "vbr": list(_vbr(network, topology, ports)),
     }
     if any((flow.traffic or scenario.traffic).transport in STACKS for flow in topology.flows):
         # Every external packet needs an event.
@@ -99,9 +89,7 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
     return resolved
 
 
-def _by_kind(
-    scenario: "Scenario", topology: Topology, tcps: Sequence[Tcp], ports: dict[str, Any], over: Crossings
-) -> ByKind:
+def _by_kind(scenario: "Scenario", topology: Topology, tcps: Sequence[Tcp], ports: Ports, over: Crossings) -> ByKind:
     """Returns the directed links with the settings of each kind of links of graphs over satellites.
 
     Raises ScenarioError for settings that links cannot have.
@@ -112,7 +100,7 @@ def _by_kind(
         links = {i: _with_settings(where, link, settings.get(i), scenario) for i, link in topology.links.items()}
         try:
             own = Topology(scenario.network, scenario.traffic, links) if settings else topology
-            check_network(scenario.framing, scenario.network, scenario.switch, own, tcps)
+            check_network(scenario, own, tcps, ports)
             rows, _ = directed_links(scenario, own, tcps, ports)
         except ScenarioError as error:
             raise ScenarioError(f"{where}: {error}") from None
@@ -130,7 +118,8 @@ def _with_settings(where: str, link: Link, settings: RouteLink | None, scenario:
     if settings is None:
         return link
     if settings.policy is not None:
-        if problem := misplaced(scenario.framing, settings.policy):
+        unit = getattr(settings.policy, "unit", None)
+        if problem := misplaced(scenario.framing == "aal5", settings.policy.kind, unit):
             raise ScenarioError(f"{where}.policy{problem}")
         for name, problem in settings.policy.problems():
             raise ScenarioError(f"{where}.policy.{name}: {problem}")
@@ -145,23 +134,6 @@ def _variation(where: str, variation: Moving | File | Coded, duration: str) -> S
     if varied.max_delay_ps is not None:
         raise ScenarioError(f"{where}: with delays; needs none, because they follow from the orbits")
     return varied
-
-
-def _add_access(scenario: "Scenario", topology: Topology, links: list[dict[str, Any]]) -> None:
-    """Adds medium access to the directed links. Raises ScenarioError if it fits neither its link nor its cell."""
-    own = list(accesses(scenario.network, topology.links))
-    if not own:
-        return
-    made = {id(access): access.core() for access in {id(access): access for _, _, access in own}.values()}
-    for link, field, access in own:
-        links[link]["access"] = made[id(access)]
-        if links[link]["policy"].get("rate_bps") is not None:
-            # Packets that leave between two transmissions would have no queue to wait in.
-            raise ScenarioError(f"{field}: {access.kind}; not together with the rate of cake, needs a router before it")
-    rows = [{name: links[link][name] for name in ("rate_bps", "delay_ps", "access")} for link, _, _ in own]
-    if (problem := _core.access_problem(orjson.dumps(rows).decode())) is not None:
-        number, message = problem
-        raise ScenarioError(f"{own[number][1]}.{message}")
 
 
 def _with_series(scenario: "Scenario") -> tuple[Mapping[int, Link], dict[int, Series], Crossings]:
@@ -360,7 +332,6 @@ def _flat_options(control: Model) -> dict[str, Any]:
     return {"byte_counting": aimd.byte_counting, "vegas": core_fields(vegas, without=("kind",))}
 
 
-def _vbr(scenario: "Scenario", topology: Topology) -> Iterator[dict[str, Any]]:
-    sources = topology.vbr(scenario.switch.scheduler.kind)
-    for source, resolved in zip(vbr_of(scenario.network), sources, strict=True):
+def _vbr(network: Dumbbell | Graph, topology: Topology, ports: Ports) -> Iterator[dict[str, Any]]:
+    for source, resolved in zip(vbr_of(network), topology.vbr(ports), strict=True):
         yield {**core_fields(source, without=_OF_VBR), **resolved}

@@ -7,8 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.aal5 import CELL_BYTES, CELL_PAYLOAD_BYTES
-from longpipe.scenario.conditioning import BUCKETS
+from longpipe.scenario.base import kinds_that
+from longpipe.scenario.conditioners import Conditioner
 
+# Token buckets, in the order in which packets pass them.
+_BUCKETS: Final = kinds_that(Conditioner, lambda model: model.has_bucket)
 # Length [bytes] of a full-sized packet over Ethernet, for which rates of shapers are converted.
 FULL_PACKET_BYTES: Final = 1500
 # Bytes to which PTM adds one byte (64b/65b).
@@ -87,7 +90,7 @@ def line_bytes(link: Resolved, packet_bytes: int) -> int:
 def buckets(link: Resolved) -> list[Resolved]:
     """Returns the conditioners of a resolved link that have token buckets, in the order in which packets pass them."""
     conditioners = link.get("conditioners", ())
-    return [conditioner for kind in BUCKETS for conditioner in conditioners if conditioner["kind"] == kind]
+    return [conditioner for kind in _BUCKETS for conditioner in conditioners if conditioner["kind"] == kind]
 
 
 def longest_passing_bytes(bucket: Resolved) -> int:

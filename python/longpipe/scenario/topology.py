@@ -13,7 +13,9 @@ from longpipe.errors import ScenarioError
 from longpipe.scenario.base import Model
 from longpipe.scenario.core import core_fields
 from longpipe.scenario.identity_cache import by_identity
+from longpipe.scenario.jitter import FromTable
 from longpipe.scenario.loss import NoLoss
+from longpipe.scenario.medium_access import MediumAccess
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Group, Link
 from longpipe.scenario.pep import Pep
 from longpipe.scenario.policies import TailDrop
@@ -73,22 +75,25 @@ _RARE: Final = (
 _DEFAULTS: Final = tuple(Link.model_fields[name].default for name in _RARE)
 _rare_of: Final = itemgetter(*_RARE)
 # Fields of a link that are parts, or lists of parts; the core gets their numbers.
-_PARTS: Final = ("policy", "return_policy", "host_policy", "loss", "return_loss")
+_PARTS: Final = ("policy", "return_policy", "host_policy", "loss", "return_loss", "access", "return_access")
 _LISTS: Final = ("conditioners", "return_conditioners")
 _TEXTS: Final = ("rate", "return_rate", "delay", "return_delay", "buffer", "return_buffer", "host_buffer")
-_settings_of: Final = itemgetter(*_TEXTS, *_PARTS, *_LISTS)
+_settings_of: Final = itemgetter(*_TEXTS, *_PARTS, *_LISTS, "path", "return_path")
+# Fields of a dumbbell that are parts of its links other than the trunk, and fields whose parts may depend on files.
+_EXITS: Final = ("exit_access", "exit_return_access")
+_FROM_FILES: Final = (*_LISTS, "access", "return_access", *_EXITS)
 
 
 # Distinct fields of directed links; nodes of each link, with the number of its fields, which the fields of the opposite
 # direction follow; flows with automatic windows [bytes].
-Ports = tuple[list[dict[str, Any]], list[tuple[int, int, int]], list[tuple[int, int]]]
+Links = tuple[list[dict[str, Any]], list[tuple[int, int, int]], list[tuple[int, int]]]
 
 
 class Topology:
     """A checked network with `links` by number: link k consists of the directed links 2k (as written) and 2k + 1.
 
     `flows` are the first flows of groups, and a copy of a flow for each additional part of its connection that a proxy
-    splits off. `parts` are the policies, losses and conditioners to which `directed_links` refers by number.
+    splits off. `parts` are the policies, losses, conditioners and accesses to which `directed_links` refers by number.
     """
 
     def __init__(self, network: Dumbbell | Graph, traffic: Traffic, links: Mapping[int, Link]) -> None:
@@ -111,7 +116,8 @@ class Topology:
         """Returns the topology of a network, which is kept if it depends on the network alone. Raises ScenarioError."""
         is_kept = isinstance(network, Dumbbell) and network.pep is None and links is links_of(network)
         if is_kept and isinstance(network, Dumbbell) and len(network.group or ()) <= _MAX_KEPT:
-            return _kept_topology(network)
+            has_parts_from_files = any(getattr(network, name) for name in _FROM_FILES)
+            return cls(network, traffic, links) if has_parts_from_files else _kept_topology(network)
         return cls(network, traffic, links)
 
     def _written(self, network: Dumbbell | Graph, traffic: Traffic, peps: Mapping[str, Pep]) -> dict[str, object]:
@@ -139,15 +145,18 @@ class Topology:
                     {name: fields[name] for name in _TEXTS}
                     | {name: number(fields[name]) for name in _PARTS}
                     | {name: [number(part) for part in fields[name]] for name in _LISTS}
+                    | {"varies": fields["path"] is not None}
+                    | {"return_varies": (fields["return_path"] or fields["path"]) is not None}
                 )
             links.append((*link.between, index))
         nodes = network.nodes if isinstance(network, Graph) else ()
+        exits = {name: number(getattr(network, name, None)) for name in _EXITS}
         return {
-            "dumbbell": None if isinstance(network, Graph) else _dumbbell(network),
+            "dumbbell": None if isinstance(network, Graph) else _dumbbell(network) | exits,
             "nodes": [(node.name, node.kind, node.send_jitter) for node in nodes],
             "links": links if nodes else [],
             "settings": settings,
-            "parts": [core_fields(part) for part in self.parts],
+            "parts": [(_core_without_table(part), list(part.problems())) for part in self.parts],
             "flows": [_row_of(flow, traffic, is_split=bool(peps)) for flow in first_flows(network)],
             "vbr": [source.model_dump(by_alias=True) for source in vbr_of(network)],
             "peps": [(name, pep.buffer) for name, pep in peps.items()],
@@ -166,32 +175,32 @@ class Topology:
         """Returns the lowest rate [bit/s] among the links of a flow's route."""
         return self._core.slowest_bps(flow) or 0
 
-    def problems(self, framing: str) -> list[str]:
-        """Returns the problems of routes with too much propagation delay, and of queues at hosts."""
-        return self._core.network_problems(framing == "aal5")
+    def problems(self, ports: _core.Ports) -> list[str]:
+        """Returns the problems of the network, other than those of routes and TCP."""
+        return self._core.network_problems(ports)
 
-    def check_flows(self, ports: dict[str, Any]) -> None:
+    def check_flows(self, ports: _core.Ports) -> None:
         """Raises ScenarioError for a proxy's buffer, a class or a guaranteed rate that does not fit the network."""
         with _problems():
-            self._core.check_flows(_json(ports))
+            self._core.check_flows(ports)
 
-    def vbr(self, scheduler: str) -> list[dict[str, Any]]:
+    def vbr(self, ports: _core.Ports) -> list[dict[str, Any]]:
         """Returns routes, rates and times of VBR sources for the core.
 
         Raises ScenarioError if switches have no VBR queue, or a source shares its host or exceeds a link's rate.
         """
         with _problems():
-            text = self._core.vbr(scheduler)
+            text = self._core.vbr(ports)
         sources: list[dict[str, Any]] = orjson.loads(text)
         return sources
 
-    def directed_links(self, ports: dict[str, Any]) -> Ports:
+    def directed_links(self, ports: _core.Ports) -> Links:
         """Returns the distinct fields of directed links, the links, and automatic windows: see crates/scenario.
 
-        Raises ScenarioError for the first buffer that does not fit its port.
+        Raises ScenarioError for the first buffer or medium access that does not fit its port.
         """
         with _problems():
-            fields, links, windows = self._core.directed_links(_json(ports))
+            fields, links, windows = self._core.directed_links(ports)
         distinct: list[dict[str, Any]] = orjson.loads(fields)
         return distinct, links, windows
 
@@ -219,6 +228,16 @@ class Topology:
             flow["route"], flow["return_route"] = ways[way]
             flows.append(flow)
         return flows
+
+
+def core_part(part: Model) -> dict[str, Any]:
+    """Converts a part of a link for the core. Raises ScenarioError with the line of an invalid file."""
+    return part.core() if isinstance(part, FromTable | MediumAccess) else core_fields(part)
+
+
+def _core_without_table(part: Model) -> dict[str, Any]:
+    """Converts a part of a link for the core, but without the table of a distribution."""
+    return core_fields(part) if isinstance(part, FromTable) else core_part(part)
 
 
 @by_identity

@@ -105,21 +105,26 @@ conditioners! {
     Aggregation(AggregationConfig);
 }
 
-/// If a link's conditioners cannot be combined, returns the invalid combination and the accepted ones.
-pub fn problem_of_all(configs: &[ConditionerConfig]) -> Option<(String, String)> {
-    let count = |kind: &str| configs.iter().filter(|&config| <&str>::from(config) == kind).count();
-    let repeated = ConditionerConfig::kinds().find(|(kind, facts)| !facts.repeats && count(kind) > 1);
-    if let Some((kind, _)) = repeated {
-        return Some((format!("two of {kind}"), format!("needs at most one {kind}")));
+/// Returns the problems of the conditioners of a port, given their kinds: each with the number of a conditioner, its kind,
+/// and what is accepted.
+pub fn problems_of_all(kinds: &[&str]) -> Vec<(usize, &'static str, String)> {
+    let mut problems = vec![];
+    for (kind, _) in ConditionerConfig::kinds().filter(|(_, facts)| !facts.repeats) {
+        let mut places = (0..kinds.len()).filter(|place| kinds[*place] == kind);
+        let Some(first) = places.next() else {
+            continue;
+        };
+        if let Some(second) = places.next() {
+            problems.push((second, kind, format!("needs at most one {kind}")));
+        }
+        let of_combination = match kind {
+            "reordering" if !kinds.contains(&"jitter") => "needs jitter at the same port, whose delay packets skip",
+            "aggregation" if kinds.contains(&"tbf") => "not together with tbf at the same port",
+            _ => continue,
+        };
+        problems.push((first, kind, of_combination.to_owned()));
     }
-    if count("aggregation") > 0 && count("tbf") > 0 {
-        return Some(("aggregation with tbf".to_owned(), "needs one of the two".to_owned()));
-    }
-    if count("reordering") > 0 && count("jitter") == 0 {
-        let accepted = "needs a jitter, whose delay packets skip";
-        return Some(("reordering".to_owned(), accepted.to_owned()));
-    }
-    None
+    problems
 }
 
 /// Bytes that may leave a port after a point in time in addition to a bucket's rate: its tokens, and the bytes that have

@@ -89,8 +89,9 @@ fn check_link(scenario: &Scenario, link: &LinkConfig, field: impl Fn(&str) -> St
 fn check_conditioners(scenario: &Scenario, link: &LinkConfig, field: impl Fn() -> String) -> Result<(), ScenarioError> {
     let problem = link.conditioners.iter().find_map(ConditionerConfig::problem);
     accept(&field, problem)?;
-    if let Some((value, accepted)) = conditioners::problem_of_all(&link.conditioners) {
-        return refuse(field(), value, accepted);
+    let kinds: Vec<&str> = link.conditioners.iter().map(<&str>::from).collect();
+    if let Some((place, kind, accepted)) = conditioners::problems_of_all(&kinds).into_iter().next() {
+        return refuse(format!("{}[{place}]", field()), kind, accepted);
     }
     let service = link.motion.as_ref().and_then(|motion| motion.service.as_ref());
     if link.aggregates() && matches!(service, Some(ServiceConfig::Opportunities { .. })) {

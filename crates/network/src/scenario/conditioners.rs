@@ -6,7 +6,7 @@ pub use crate::conditioners::duplication::DuplicationConfig;
 pub use crate::conditioners::jitter::{JitterConfig, ReorderingConfig};
 pub use crate::conditioners::policer::{Exceed, PolicerConfig};
 pub use crate::conditioners::tbf::TbfConfig;
-pub use crate::conditioners::{problem_of_all, ConditionerConfig};
+pub use crate::conditioners::{problems_of_all, ConditionerConfig};
 
 impl LinkConfig {
     /// Returns the jitter of the wire, if there is any.

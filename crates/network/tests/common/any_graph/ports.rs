@@ -4,7 +4,7 @@ use super::described::Scale;
 use super::policies::{any_policy, PolicyDraft};
 use longpipe_events::Stream;
 use longpipe_network::aal5::frame_cells;
-use longpipe_network::scenario::conditioners::{problem_of_all, ConditionerConfig};
+use longpipe_network::scenario::conditioners::{problems_of_all, ConditionerConfig};
 use longpipe_network::scenario::{
     BufferConfig, BufferUnit, Framing, LinkConfig, LossConfig, NodeKind, PolicyConfig, Scenario, SchedulerConfig,
     ServiceUnit,
@@ -173,7 +173,11 @@ pub fn furnish(scenario: &mut Scenario, ports: &[PortDraft], odd: &[(usize, usiz
         link.policy = policy.unwrap_or(PolicyConfig::TAIL_DROP);
         if scenario.framing == Framing::Ip {
             link.conditioners = port.conditioners.iter().map(|draft| draft.build(&scale)).collect();
-            while problem_of_all(&link.conditioners).is_some() {
+            let is_refused = |conditioners: &[ConditionerConfig]| {
+                let kinds: Vec<&str> = conditioners.iter().map(<&str>::from).collect();
+                !problems_of_all(&kinds).is_empty()
+            };
+            while is_refused(&link.conditioners) {
                 link.conditioners.pop();
             }
         }
