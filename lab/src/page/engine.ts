@@ -27,15 +27,15 @@ export interface Running {
     cancel(): void;
 }
 
-type Told = (progress: number, picture: Picture | null) => void;
+type OnProgress = (progress: number, picture: Picture | null) => void;
 
 interface Waiting {
     job: Job;
     /** Congestion controllers of the job that are modules, whose calls may never return. */
     modules: ControlFile[];
     cancelled: boolean;
-    told: Told;
-    resolve(found: { counted: Counted; run_ms: number }): void;
+    onProgress: OnProgress;
+    resolve(result: { counted: Counted; run_ms: number }): void;
     reject(error: Error): void;
 }
 
@@ -46,7 +46,7 @@ const SILENT_TICKS = 20;
 const CANCELLED_TICKS = 2;
 
 let compiled: Promise<WebAssembly.Module> | null = null;
-let latest = 0;
+let latestId = 0;
 
 /** The engine, decompressed and compiled once. */
 function engineModule(): Promise<WebAssembly.Module> {
@@ -68,6 +68,7 @@ export class EngineWorker {
     private readonly waiting = new Map<number, Waiting>();
     /** Digests of the modules that the worker has. */
     private readonly sent = new Set<string>();
+    /** Number of checks since the worker last reported. */
     private silent = 0;
     private clock: number | undefined;
 
@@ -77,14 +78,14 @@ export class EngineWorker {
     }
 
     /** Starts a run after all pending ones. */
-    run(core: string, seed: string, view: View | null, told: Told = () => undefined, detail?: Recording): Running {
-        const job: Job = { id: ++latest, core, seed, view, detail };
+    run(core: string, seed: string, view: View | null, onProgress: OnProgress = () => undefined, detail?: Recording): Running {
+        const job: Job = { id: ++latestId, core, seed, view, detail };
         const done = new Promise<{ counted: Counted; run_ms: number }>((resolve, reject) => {
             const modules = modulesOf(core);
-            const waiting = { job, modules, cancelled: false, told, resolve, reject };
+            const waiting = { job, modules, cancelled: false, onProgress, resolve, reject };
             this.waiting.set(job.id, waiting);
             this.post(waiting);
-            if (modules.length > 0) this.clock ??= window.setInterval(() => this.look(), TICK_MS);
+            if (modules.length > 0) this.clock ??= window.setInterval(() => this.endSilentWorker(), TICK_MS);
         });
         return { done, cancel: () => this.cancel(job.id) };
     }
@@ -112,7 +113,7 @@ export class EngineWorker {
     }
 
     /** Ends the worker if its run has modules and has been silent for too long. */
-    private look(): void {
+    private endSilentWorker(): void {
         const [first] = this.waiting.values();
         if (first === undefined) {
             clearInterval(this.clock);
@@ -125,8 +126,8 @@ export class EngineWorker {
         if (++this.silent < (first.cancelled ? CANCELLED_TICKS : SILENT_TICKS)) return;
         this.waiting.delete(first.job.id);
         const names = first.modules.map(({ name }) => name).join(", ");
-        const did = `a call of the module did not return within ${(SILENT_TICKS * TICK_MS) / 1000} s; the run is lost`;
-        first.reject(first.cancelled ? new Cancelled("cancelled") : new RunFailed(`${names}: ${did}`, false));
+        const failure = `a call of the module did not return within ${(SILENT_TICKS * TICK_MS) / 1000} s; the run is lost`;
+        first.reject(first.cancelled ? new Cancelled("cancelled") : new RunFailed(`${names}: ${failure}`, false));
         this.renew(this.worker);
     }
 
@@ -144,17 +145,17 @@ export class EngineWorker {
         const url = URL.createObjectURL(new Blob([byId("engine-bindings").textContent, WORKER], { type: "text/javascript" }));
         const worker = new Worker(url);
         URL.revokeObjectURL(url);
-        worker.addEventListener("message", ({ data }: MessageEvent<Reply>) => this.hear(data, worker));
+        worker.addEventListener("message", ({ data }: MessageEvent<Reply>) => this.onReply(data, worker));
         worker.postMessage({ engine: module });
         return worker;
     }
 
-    private hear(reply: Reply, worker: Worker): void {
+    private onReply(reply: Reply, worker: Worker): void {
         this.silent = 0;
         const waiting = this.waiting.get(reply.id);
         if (waiting === undefined) return;
         if ("progress" in reply) {
-            waiting.told(reply.progress, reply.picture);
+            waiting.onProgress(reply.progress, reply.picture);
             return;
         }
         this.waiting.delete(reply.id);
@@ -187,19 +188,19 @@ export class EngineWorker {
 const CORES = Math.max(1, Math.min(4, (navigator.hardwareConcurrency || 2) - 1));
 const pool = Array.from({ length: CORES }, () => new EngineWorker());
 
-/** Executes many jobs without drawing them; calls `told` with the number of finished jobs. `signal` cancels them. */
+/** Executes many jobs without drawing them; calls `onFinished` with the number of finished jobs. `signal` cancels them. */
 export async function runAll(
     jobs: { core: string; seed: string }[],
-    told: (over: number) => void,
+    onFinished: (count: number) => void,
     signal: AbortSignal,
 ): Promise<Counted[]> {
-    let over = 0;
+    let finished = 0;
     const running: Running[] = [];
     const all = jobs.map(async ({ core, seed }, i) => {
         const run = (pool[i % pool.length] as EngineWorker).run(core, seed, null);
         running.push(run);
         const { counted } = await run.done;
-        told(++over);
+        onFinished(++finished);
         return counted;
     });
     const stop = (): void => running.forEach((run) => run.cancel());

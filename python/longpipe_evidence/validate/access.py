@@ -103,7 +103,7 @@ def compare(chosen: pd.DataFrame, packets: int) -> Iterator[Compared]:
         if tolerance.endswith("%"):
             tolerance = str(value * float(tolerance[:-1]) / 100)
         if measured := QUANTITIES.get(row["quantity"]):
-            name, (model, error) = measured(given, packets)
+            name, model, error = measured(given, packets)
         elif "case" in given:
             name = f"first packet, {given['case']}: ms"
             model, error = first_packet_ms(given["case"], float(given["one-way"]), max(10, packets // 1000))

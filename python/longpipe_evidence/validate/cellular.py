@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
-from statistics import fmean, stdev
 from typing import Any, Final
 
 from longpipe import Scenario, simulate
+from longpipe_evidence.validate.estimates import Estimate
 
 HEADER_BYTES: Final = 28
 # Datagrams that the grant for a request carries, and that need a second grant, with headers [byte].
@@ -25,47 +24,46 @@ MEMORY_S: Final = 2
 # Load of each user, relative to the rate that it should get.
 OVERLOAD: Final = 1.3
 
-Given = Mapping[str, str]
-Found = tuple[str, tuple[float, float]]
+# Conditions of a row of `tests/data/access/delays.csv`, by name.
+Conditions = Mapping[str, str]
 
 
-def first_packet(given: Given, packets: int) -> Found:
-    """Returns the name and the mean delay [ms] of uplink datagrams that find an idle user of NR, and its error."""
-    reports = given.get("buffer-status") == "yes"
-    period = given["sr-period"]
+def first_packet(conditions: Conditions, packets: int) -> Estimate:
+    """Returns the mean delay [ms] of uplink datagrams that find an idle user of NR."""
+    reports = conditions.get("buffer-status") == "yes"
+    period = conditions["sr-period"]
     access = {"kind": "cellular", "request_period": f"{period} ms", "block_error": 0}
     scenario = _datagrams(access, LONG_BYTES if reports else SHORT_BYTES, FIRST_INTERVAL_S, max(400, packets // 10))
     name = f"NR, request period {period} ms{', two grants' if reports else ''}: ms"
-    return name, (1e3 * _mean_delay_s(scenario, 1), 0.0)
+    return Estimate(name, 1e3 * _mean_delay_s(scenario, 1))
 
 
-def harq(given: Given, packets: int) -> Found:
-    """Returns the name and the mean delay [ms] that retransmissions add, and its standard error over seeds."""
+def harq(conditions: Conditions, packets: int) -> Estimate:
+    """Returns the mean delay [ms] that retransmissions add."""
     access = {
         "kind": "cellular",
         "preset": "lte",
         "direction": "down",
         "harq_processes": 32,
-        "processing_slots": int(given["rtt"]) - 4,
+        "processing_slots": int(conditions["rtt"]) - 4,
     }
-    in_order = "order" in given
+    in_order = "order" in conditions
     interval_s = DENSE_S if in_order else SPARSE_S
-    without, with_errors = (
-        _datagrams(access | {"block_error": error}, 40, interval_s, packets) for error in (0.0, float(given["bler"]))
-    )
+    errors = 0.0, float(conditions["bler"])
+    without, with_errors = (_datagrams(access | {"block_error": error}, 40, interval_s, packets) for error in errors)
     constant_s = _mean_delay_s(without, 1)
     added_ms = [1e3 * (_mean_delay_s(with_errors, seed) - constant_s) for seed in range(1, RUNS + 1)]
     order = ", in order" if in_order else ""
-    name = f"HARQ, errors {given['bler']}, round trip {given['rtt']} ms{order}: ms added"
-    return name, (fmean(added_ms), stdev(added_ms) / math.sqrt(RUNS))
+    name = f"HARQ, errors {conditions['bler']}, round trip {conditions['rtt']} ms{order}: ms added"
+    return Estimate.of_runs(name, added_ms)
 
 
-def proportional_fair(given: Given, packets: int) -> Found:
-    """Returns the name and the throughput of users over Rayleigh fading, relative to that of one without fading."""
-    users = int(given["users"])
+def proportional_fair(conditions: Conditions, packets: int) -> Estimate:
+    """Returns the throughput of users over Rayleigh fading, relative to that of one without fading."""
+    users = int(conditions["users"])
     duration_s = max(20, packets // 500)
     alone = _served_bps(1, None, duration_s)
-    return f"proportional fairness, {users} users: gain", (_served_bps(users, "1 ms", duration_s) / alone, 0.0)
+    return Estimate(f"proportional fairness, {users} users: gain", _served_bps(users, "1 ms", duration_s) / alone)
 
 
 def _served_bps(users: int, fading: str | None, duration_s: int) -> float:
@@ -140,7 +138,7 @@ def _mean_delay_s(scenario: Scenario, seed: int) -> float:
 
 
 # Comparison of each quantity of `tests/data/access/delays.csv`.
-QUANTITIES: Final[Mapping[str, Callable[[Given, int], Found]]] = {
+QUANTITIES: Final[Mapping[str, Callable[[Conditions, int], Estimate]]] = {
     "LTE or NR first packet ms": first_packet,
     "NR first packet ms": first_packet,
     "HARQ mean added ms": harq,

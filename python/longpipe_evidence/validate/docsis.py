@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from statistics import fmean, stdev
 from typing import Any, Final
 
 import numpy as np
 
 from longpipe import Scenario, simulate
-
-Found = tuple[str, tuple[float, float]]
+from longpipe_evidence.validate.estimates import Estimate
 
 HEADER_BYTES: Final = 28
 # Datagrams that fit into a minislot with their header of the MAC, and their interval [s], no multiple of that of MAPs.
@@ -25,34 +22,30 @@ RATE: Final = "836 Mbit/s"
 RUNS: Final = 10
 
 
-def packet_to_grant(given: Mapping[str, str], packets: int) -> Found:
-    """Returns the name and the mean delay [ms] of datagrams to the start of their grants, and its standard error."""
+def packet_to_grant(conditions: Mapping[str, str], packets: int) -> Estimate:
+    """Returns the mean delay [ms] of datagrams to the start of their grants."""
     means = []
     for seed in range(1, RUNS + 1):
-        delay_s = simulate(_scenario(given, packets), seed).datagrams.iloc[0]["mean_delay_s"]
+        delay_s = simulate(_scenario(conditions, packets), seed).datagrams.iloc[0]["mean_delay_s"]
         means.append(1e3 * delay_s - 2 * FRAME_MS - TRAVEL_MS)
-    return f"DOCSIS, MAP interval {given['map-interval']} ms, packet to grant: ms", _mean(means)
+    return Estimate.of_runs(f"DOCSIS, MAP interval {conditions['map-interval']} ms, packet to grant: ms", means)
 
 
-def request_to_grant(given: Mapping[str, str], packets: int) -> Found:
-    """Returns the name and the mean loop [ms] from a request to the start of its grant, and its standard error."""
+def request_to_grant(conditions: Mapping[str, str], packets: int) -> Estimate:
+    """Returns the mean time [ms] from a request to the start of its grant."""
     means = []
     for seed in range(1, RUNS + 1):
-        grants = simulate(_scenario(given, packets).with_(**{"traces.grants": True}), seed).traces["grants"]
+        grants = simulate(_scenario(conditions, packets).with_(**{"traces.grants": True}), seed).traces["grants"]
         action, time_s = np.asarray(grants["action"]), np.asarray(grants["time_s"])
         count = int((action == "transmission").sum())
         # A burst is prepared a frame before its grant begins.
         loops_s = time_s[action == "transmission"] - time_s[action == "request"][:count]
         means.append(1e3 * float(loops_s.mean()) + FRAME_MS)
-    return f"DOCSIS, MAP interval {given['map-interval']} ms, request to grant: ms", _mean(means)
+    return Estimate.of_runs(f"DOCSIS, MAP interval {conditions['map-interval']} ms, request to grant: ms", means)
 
 
-def _mean(values: list[float]) -> tuple[float, float]:
-    return fmean(values), stdev(values) / math.sqrt(len(values))
-
-
-def _scenario(given: Mapping[str, str], packets: int) -> Scenario:
-    access = {"kind": "docsis", "map_interval": f"{given['map-interval']} ms", "downstream": f"{TRAVEL_MS} ms"}
+def _scenario(conditions: Mapping[str, str], packets: int) -> Scenario:
+    access = {"kind": "docsis", "map_interval": f"{conditions['map-interval']} ms", "downstream": f"{TRAVEL_MS} ms"}
     network: dict[str, Any] = {
         "kind": "dumbbell",
         "sources": 1,

@@ -1,8 +1,8 @@
-"""Distances of distributions to WetLinks' quartiles: of the Starlink path, and of an example that was not measured.
+"""Distances between the measured quartiles of WetLinks and two paths: the Starlink path, and an example before it.
 
-Of the measured distributions, only the quartiles are known. The distance of Kolmogorov and Smirnov is the greatest
-difference of the distribution functions at the measured quartiles, and that of Wasserstein the mean absolute difference
-of the quartiles.
+Only the quartiles of the measured distributions are known. The Kolmogorov-Smirnov distance is the greatest difference
+of the distribution functions at the measured quartiles; the Wasserstein distance is the mean absolute difference of the
+quartiles.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _TESTS: Final = 1000
 
 
 class Distance(NamedTuple):
-    """Distances of two distributions to the measured quartiles of a quantity: before, and now."""
+    """Distances to the measured quartiles of a quantity: of the example, and of the Starlink path."""
 
     quantity: str
     unit: str
-    kolmogorov_smirnov: tuple[float, float]
-    wasserstein: tuple[float, float]
+    kolmogorov_smirnov: tuple[float, ...]
+    wasserstein: tuple[float, ...]
 
 
 def distances(rows: pd.DataFrame, effort: Effort, file: Path = FILE) -> list[Distance]:
@@ -46,20 +46,19 @@ def distances(rows: pd.DataFrame, effort: Effort, file: Path = FILE) -> list[Dis
     measured = rows.set_index("id")["value"]
     tests = [test for batch in range(effort.batches) for test in drawn_tests(batch, effort.tests)]
     rtts = np.array([test.rtt_ms for test in tests])
-    now = {
+    starlink = {
         "down": np.array([test.down.mean() for test in tests]), "up": np.array([test.up.mean() for test in tests]),
         "bent-pipe": rtts[~np.isnan(rtts)],
     }  # fmt: skip
-    before = _of_example(Scenario.from_toml(file.read_text(encoding="utf-8")))
-    found = []
+    example = _values_of_example(Scenario.from_toml(file.read_text(encoding="utf-8")))
+    distances_of_quantities = []
     for name, unit in _UNITS.items():
         quartiles = np.array([measured[f"{name}-p{share:.0%}".rstrip("%")] for share in _SHARES])
-        both = [
-            (_kolmogorov_smirnov(values[name], quartiles), _wasserstein(values[name], quartiles))
-            for values in (before, now)
-        ]
-        found.append(Distance(name, unit, (both[0][0], both[1][0]), (both[0][1], both[1][1])))
-    return found
+        paths = example[name], starlink[name]
+        kolmogorov_smirnov = tuple(_kolmogorov_smirnov(values, quartiles) for values in paths)
+        wasserstein = tuple(_wasserstein(values, quartiles) for values in paths)
+        distances_of_quantities.append(Distance(name, unit, kolmogorov_smirnov, wasserstein))
+    return distances_of_quantities
 
 
 def _kolmogorov_smirnov(values: Numbers, quartiles: Numbers) -> float:
@@ -71,22 +70,22 @@ def _wasserstein(values: Numbers, quartiles: Numbers) -> float:
     return float(np.abs(np.quantile(values, _SHARES) - quartiles).mean())
 
 
-def _of_example(scenario: Scenario) -> Mapping[str, Numbers]:
-    """Returns rates [Mbit/s] and round trips [ms] of tests of 15 s at random times of a scenario with steps."""
+def _values_of_example(scenario: Scenario) -> Mapping[str, Numbers]:
+    """Returns mean rates [Mbit/s] and RTTs [ms] of tests at random times of a scenario whose paths change in steps."""
     resolved = scenario.resolve()
     links = [resolved["links"][trunk(resolved, back=back)] for back in (False, True)]
     end = max(rate[0] for link in links for rate in link["motion"]["service"]["steps"]) / PS
     random = Random("example")  # noqa: S311 - a simulation
     times = np.array([random.uniform(0, end - TEST_S) for _ in range(_TESTS)])[:, None] + np.arange(0, TEST_S, _STEP_S)
 
-    def held(points: Iterable[Sequence[float]]) -> Numbers:
-        begins, values = np.array(list(points), dtype=float).T
-        found: Numbers = values[np.searchsorted(begins / PS, times, side="right") - 1]
-        return found
+    def values_at_times(steps: Iterable[Sequence[float]]) -> Numbers:
+        begins, values = np.array(list(steps), dtype=float).T
+        at_times: Numbers = values[np.searchsorted(begins / PS, times, side="right") - 1]
+        return at_times
 
-    losses = held(links[0]["loss"]["steps_ps"])
-    rates = [held(link["motion"]["service"]["steps"]) * PAYLOAD / 1e6 for link in links]
-    delays = [held(link["motion"]["delay"]["knots_ps"]) / PS * 1e3 for link in links]
+    losses = values_at_times(links[0]["loss"]["steps_ps"])
+    rates = [values_at_times(link["motion"]["service"]["steps"]) * PAYLOAD / 1e6 for link in links]
+    delays = [values_at_times(link["motion"]["delay"]["knots_ps"]) / PS * 1e3 for link in links]
     return {
         "down": (rates[0] * (1 - losses)).mean(axis=1), "up": rates[1].mean(axis=1),
         "bent-pipe": (delays[0] + delays[1]).mean(axis=1),
