@@ -105,7 +105,7 @@ def test_help_shows_fields_with_units_defaults_and_sources() -> None:
     assert "mss: default '512 B'" in text
     assert "Payload of a full segment [bytes]; ATM Forum/96-1761 section 3.1" in text
     assert "Annotated" not in text.split("Methods")[0]
-    assert str(inspect.signature(Scenario)).startswith("(*, name='unnamed', duration='10 s', engine='trains'")
+    assert str(inspect.signature(Scenario)).startswith("(*, name='unnamed', defaults='modern', duration='10 s', engine='trains'")
 
 
 def test_snippets_of_the_pages_are_strictly_typed(tmp_path: Path) -> None:
