@@ -43,7 +43,7 @@ wrong: Any = {
         ),
         (
             lambda: Study(wrong["design"]),
-            "design: Scenario(defaults='1996', duration='10 ms', framing='aal5...; needs a Design, as from",
+            "design: Scenario(defaults='1996', duration='10 ms'); needs a Design, as from",
         ),
         (lambda: Study(DESIGN, name=wrong["one"]), "study: Factor("),
         (lambda: Study(DESIGN).run(workers=wrong["number"]), "workers: '3'; needs a whole number"),

@@ -39,9 +39,9 @@ def study() -> Study:
 
 
 def test_representation_of_a_scenario_shows_changed_fields() -> None:
-    assert repr(Scenario(defaults="1996")) == "Scenario()"
+    assert repr(Scenario(defaults="1996")) == "Scenario(defaults='1996')"
     shown = repr(Scenario(defaults="1996", name="a").with_(**{"tcp.recovery": "sack", "switch.policy": "epd"}))
-    assert shown == "Scenario(name='a', switch=Switch(policy=Epd()), tcp=Tcp(recovery=Sack()))"
+    assert shown == "Scenario(name='a', defaults='1996', switch=Switch(policy=Epd()), tcp=Tcp(recovery=Sack()))"
     assert "duration='120 s'" in str(Scenario.example("geo"))
 
 
@@ -105,7 +105,9 @@ def test_help_shows_fields_with_units_defaults_and_sources() -> None:
     assert "mss: default '512 B'" in text
     assert "Payload of a full segment [bytes]; ATM Forum/96-1761 section 3.1" in text
     assert "Annotated" not in text.split("Methods")[0]
-    assert str(inspect.signature(Scenario)).startswith("(*, name='unnamed', defaults='modern', duration='10 s', engine='trains'")
+    assert str(inspect.signature(Scenario)).startswith(
+        "(*, name='unnamed', defaults='modern', duration='10 s', engine='trains'"
+    )
 
 
 def test_snippets_of_the_pages_are_strictly_typed(tmp_path: Path) -> None:

@@ -306,6 +306,7 @@ class Scenario(Fields):
         if "network.group" in changes and "network.sources" not in changes:
             # Each group has its own number of flows.
             fields["network"].pop("sources", None)
+        leave_absent(fields, self)
         if isinstance(network := fields.get("network"), dict):
             leave_absent(network, self.network)
         change_fields(fields, changes)

@@ -125,10 +125,11 @@ class Model(BaseModel):
         return self.model_dump(by_alias=True, exclude_none=True, exclude=set(parts)) | parts
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
-        """Returns the fields that differ from their defaults or have no default."""
+        """Returns the fields that differ from their defaults or have no default, except absent ones."""
         for name, field in type(self).model_fields.items():
-            if field.is_required() or getattr(self, name) != field.default:
-                yield field.serialization_alias or name, getattr(self, name)
+            value = getattr(self, name)
+            if field.is_required() or (name in self.model_fields_set and _is_other(value, field.default)):
+                yield field.serialization_alias or name, value
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Returns a copy with some fields replaced, which are not validated.
@@ -212,6 +213,13 @@ def validator_of(model: Any, name: str) -> SchemaValidator:  # noqa: ANN401 - a 
     schema = TypeAdapter(annotation).core_schema
     _refuse_other_types(schema, model)
     return SchemaValidator(schema, CoreConfig(allow_inf_nan=False))
+
+
+def _is_other(value: object, default: object) -> bool:
+    """Returns whether a value differs from a default, of which absent fields of a part may depend on other fields."""
+    if isinstance(value, Model) and type(value) is type(default):
+        return any(True for _ in value.__repr_args__())
+    return value != default
 
 
 def _has_parts(value: object) -> bool:
