@@ -22,7 +22,8 @@ from longpipe.study import Study
 RUNS: Final = 10_000
 POINTS: Final = 10
 # Scenario whose run takes about 0.3 ms.
-SHORT: Final = """duration = "5 ms"
+SHORT: Final = """schema = 1
+duration = "5 ms"
 network = { kind = "dumbbell", sources = 2 }
 """
 # Simulated time [s] of a run that takes about 50 ms, and numbers of these runs, whose difference excludes the start.

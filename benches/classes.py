@@ -13,6 +13,7 @@ from longpipe.controls import isolation
 
 PATH: Final = """
 framing = "ip"
+schema = 1
 duration = "10 s"
 tcp.profile = "linux-6"
 switch.buffer = "1 BDP"

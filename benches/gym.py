@@ -15,6 +15,7 @@ from longpipe.gym import LinkEnv, LinkVectorEnv
 
 PATH: Final = """
 framing = "ip"
+schema = 1
 duration = "1000 s"
 tcp.profile = "linux-6"
 switch.buffer = "1 BDP"

@@ -14,6 +14,7 @@ from longpipe.result import Result
 
 PATH: Final = """
 framing = "ip"
+schema = 1
 duration = "60 s"
 tcp.profile = "linux-6"
 switch.buffer = "0.5 BDP"
