@@ -353,3 +353,9 @@ def test_lab_accepts_medium_access_without_recordings() -> None:
 
 def test_access_accepts_the_name_of_its_kind() -> None:
     assert geo(**{"network.return_access": "dvb-rcs2"}) == geo()
+
+
+def test_access_of_a_dumbbell_is_checked_with_the_rate_of_its_own_link() -> None:
+    network = {"kind": "dumbbell", "sources": 3, "access_rate": "1 Gbit/s", "trunk_rate": "100 kbit/s"}
+    with pytest.raises(ScenarioError, match=r"^network\.access\.resource_blocks: 51; needs at most 1,"):
+        Scenario(framing="ip", network={**network, "access": "cellular"}, switch={"buffer": "50 packets"}).resolve()

@@ -1,7 +1,6 @@
 //! Checks of links with medium access.
 
-use crate::input::Ports;
-use crate::ports::{DirectedLinks, Port};
+use crate::input::{Ports, TAIL_DROP};
 use crate::topology::Topology;
 use crate::Problems;
 use longpipe_network::conditioners::ConditionerConfig;
@@ -59,31 +58,31 @@ fn field_of(topology: &Topology, link: usize) -> String {
 ///
 /// # Errors
 /// Returns the first problem.
-pub(crate) fn check(topology: &Topology, ports: &Ports, links: &DirectedLinks) -> Result<(), Problems> {
+pub(crate) fn check(topology: &Topology, ports: &Ports) -> Result<(), Problems> {
     let (mut stations, mut fields) = (vec![], vec![]);
+    let parts = &topology.graph.parts;
     for link in 0..2 * topology.ends.len() {
         let settings = topology.settings(link);
-        let access = settings.access[link % 2].and_then(|part| topology.graph.parts[part].access.clone());
-        let Some(access) = access else {
+        let part = settings.access[link % 2].map(|part| &parts[part]);
+        let Some((part, access)) = part.and_then(|part| Some((part, part.access.as_ref()?))) else {
             continue;
         };
         let field = field_of(topology, link);
-        let row = &links.fields[links.links[link / 2].2 + link % 2];
-        let policy = match (row.port, row.policy) {
-            (Port::Switch, None) => &ports.policy,
-            (_, policy) => &topology.graph.parts[policy.unwrap_or_default()],
+        let policy = if topology.is_switch(topology.ends_of(link).0) {
+            topology.policy(link).map_or(&ports.policy, |policy| &parts[policy])
+        } else {
+            &parts[settings.host_policy.unwrap_or(TAIL_DROP)]
         };
         if policy.rate_bps.is_some() {
             // Packets that leave between two transmissions would have no queue to wait in.
             let needs = "not together with the rate of cake, needs a router before it";
-            let kind = &topology.graph.parts[settings.access[link % 2].unwrap_or_default()].kind;
-            return Err(format!("{field}: {kind}; {needs}").into());
+            return Err(format!("{field}: {}; {needs}", part.kind).into());
         }
         for _ in 0..topology.copies.count(topology.copies.of_link[link / 2]) {
             fields.push(field.clone());
             stations.push(AccessLink {
-                rate_bps: row.rate_bps,
-                delay_ps: row.delay_ps,
+                rate_bps: topology.rate_bps(link),
+                delay_ps: topology.delay_ps(link),
                 access: access.clone(),
             });
         }

@@ -95,7 +95,7 @@ fn host_problems(topology: &Topology, cells: bool) -> Vec<String> {
 /// Returns the first buffer that does not fit its port, or medium access that does not fit its link or its cell.
 pub fn directed_links(topology: &Topology, ports: &Ports) -> Result<DirectedLinks, Problems> {
     let links = ports::directed_links(topology, ports)?;
-    access::check(topology, ports, &links)?;
+    access::check(topology, ports)?;
     Ok(links)
 }
 
