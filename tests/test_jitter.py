@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from access_witnesses.tables import read
 from longpipe import Result, Scenario, simulate
 from longpipe.errors import ScenarioError
 from longpipe.scenario.jitter import table_of
@@ -99,6 +100,26 @@ def test_delays_are_distributed_as_those_of_netem(case: str) -> None:
     assert at_once[0] == pytest.approx(at_once[1], abs=0.02)
 
 
+@pytest.mark.parametrize("mean_ms", ["0.999", "3", "7", "12", "40"])
+def test_wifi_delays_are_distributed_as_in_picoquic(mean_ms: str) -> None:
+    """Compares 20 000 delays with `tests/data/access/wifi-jitter.csv`, within four standard errors and 0.002."""
+    jitter = {"kind": "jitter", "delay": "0 s", "jitter": f"{mean_ms} ms", "distribution": "wifi"}
+    apart = {"duration": "5000.09 s", "traffic.rate": "32 kbit/s"}
+    times_ms = simulate(delayed(jitter, **apart)).traces["arrivals"]["time_s"].to_numpy() * 1e3
+    found = times_ms.round(6) % 250
+    assert len(found) > 19_990
+    rows = [row for row in read("wifi-jitter") if row.given()["jitter-ms"] == mean_ms]
+    assert len(rows) == 10
+    for row in rows:
+        if row.quantity == "mean ms":
+            error = found.std() / len(found) ** 0.5
+            assert found.mean() == pytest.approx(float(row.value), abs=4 * (error + float(row.error))), row
+        else:
+            share, place_ms = float(row.value), float(row.given()["delay-ms"])
+            tolerance = 0.002 + 4 * (share * (1 - share) / len(found)) ** 0.5
+            assert (found <= place_ms + 0.004).mean() == pytest.approx(share, abs=tolerance), row
+
+
 def test_the_fraction_of_duplicates_is_that_of_netem() -> None:
     """The number of arrivals per datagram is within 5 standard deviations, and in + duplicated = out + lost + held."""
     linux = float(DELAYS[(DELAYS["case"] == "duplicate") & (DELAYS["share"] < 0)]["delay_ms"].iloc[0])
@@ -157,17 +178,21 @@ def test_both_engines_jitter_reorder_and_duplicate_tcp(recovery: str) -> None:
         (
             [{"kind": "jitter", "delay": "9 s", "jitter": "1 s", "distribution": "nosuch.dist"}],
             "network.conditioners[0].distribution: nosuch.dist: cannot be read, no such file or directory; needs uniform, "
-            "normal, pareto, paretonormal or a readable file",
+            "normal, pareto, paretonormal, wifi or a readable file",
         ),
         (
             [{"kind": "jitter", "delay": "9 s", "jitter": "1 s", "distribution": "a\0b"}],
             "network.conditioners[0].distribution: 'a\\x00b': not a file name; needs uniform, normal, pareto, "
-            "paretonormal or a readable file",
+            "paretonormal, wifi or a readable file",
         ),
         (
             [{"kind": "jitter", "delay": "9 s", "jitter": "1 s", "distribution": "/dev/null"}],
             "network.conditioners[0].distribution: /dev/null: cannot be read, it is a device; needs uniform, normal, pareto, "
-            "paretonormal or a readable file",
+            "paretonormal, wifi or a readable file",
+        ),
+        (
+            [{"kind": "jitter", "delay": "0 s", "jitter": "86 ms", "distribution": "wifi"}],
+            "network.conditioners[0].jitter: 86 ms; needs at most 85 ms with wifi, whose mean it is",
         ),
         (
             [{"kind": "duplication", "probability": 0.1}] * 2,

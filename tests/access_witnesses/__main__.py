@@ -1,6 +1,6 @@
 """Writes the computed tables; `published.csv` is kept by hand."""
 
-from access_witnesses import capacity_requests, cellreplay, dcf, delays, random_access, satellite_frames
+from access_witnesses import capacity_requests, cellreplay, dcf, delays, jitter, random_access, satellite_frames
 from access_witnesses.tables import write
 
 for name, module in {
@@ -10,5 +10,6 @@ for name, module in {
     "cellreplay": cellreplay,
     "satellite-frames": satellite_frames,
     "delays": delays,
+    "wifi-jitter": jitter,
 }.items():
     write(name, module.COMMENT, module.rows())

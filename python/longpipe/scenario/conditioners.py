@@ -94,7 +94,7 @@ class Jitter(FromTable):
         default="uniform",
         min_length=1,
         max_length=4096,
-        description="uniform, in delay +- jitter; normal, pareto or paretonormal, as netem's tables; or a file with a table of tc, whose numbers are in units of jitter / 8192",
+        description="uniform, in delay +- jitter; normal, pareto or paretonormal, as netem's tables; wifi, as picoquic's simulator, whose mean is jitter; or a file with a table of tc, whose numbers are in units of jitter / 8192",
     )
     correlation: float = Field(
         default=0.0,

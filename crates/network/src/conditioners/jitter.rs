@@ -22,8 +22,8 @@ pub struct JitterConfig {
     /// A scale of the distribution [time], as in '5 ms'; netem's jitter, at most 2 s.
     #[field(range = "[0 s, 1000 s]")]
     pub jitter_ps: u64,
-    /// uniform, in delay +- jitter; normal, pareto or paretonormal, as netem's tables; or a file with a table of
-    /// tc, whose numbers are in units of jitter / 8192.
+    /// uniform, in delay +- jitter; normal, pareto or paretonormal, as netem's tables; wifi, as picoquic's simulator,
+    /// whose mean is jitter; or a file with a table of tc, whose numbers are in units of jitter / 8192.
     // The inverse distribution function; if absent, the distribution is uniform.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[field(written("distribution", "[1, 4096]"), len = "[1, 16_384]", default = "uniform")]
