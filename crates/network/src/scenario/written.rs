@@ -257,10 +257,18 @@ pub enum NetworkInput {
         /// Groups of flows, as in [{name = 'web', count = 20, traffic = 'web'}]; all flows equal if absent.
         group: Option<Vec<GroupInput>>,
         /// Rate of the hosts' links [bit/s].
-        #[field(range = "[1 kbit/s, 10 Tbit/s]", default = "10 Gbit/s", profile("1996", "155.52 Mbit/s"))]
+        #[field(
+            range = "[1 kbit/s, 10 Tbit/s]",
+            default = "10 Gbit/s",
+            profile("1996", "155.52 Mbit/s")
+        )]
         access_rate_bps: u64,
         /// Rate of the shared link [bit/s].
-        #[field(range = "[1 kbit/s, 10 Tbit/s]", default = "100 Mbit/s", profile("1996", "155.52 Mbit/s"))]
+        #[field(
+            range = "[1 kbit/s, 10 Tbit/s]",
+            default = "100 Mbit/s",
+            profile("1996", "155.52 Mbit/s")
+        )]
         trunk_rate_bps: u64,
         /// Propagation delay from source to switch1 [time].
         #[field(range = "[0 s, 1000 s]", default = "0 s", profile("1996", "5 us"))]

@@ -11,6 +11,7 @@ pub mod hybla;
 pub mod hystart;
 pub mod illinois;
 pub mod reno;
+mod rtt_round;
 pub mod scalable;
 mod search;
 mod socket;

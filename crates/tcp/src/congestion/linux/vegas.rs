@@ -5,6 +5,7 @@
 
 use crate::congestion::control::{Ack, Cause, Control, CwndUpdate, Wants};
 use crate::congestion::flight::Flight;
+use crate::congestion::linux::rtt_round::Round;
 use crate::congestion::linux::{AckedSegments, CaEvent, CaState, Linux, Module, Socket};
 use crate::congestion::paper_or_linux::{Ruled, Rules};
 use crate::congestion::rfc::aimd::halved;
@@ -126,9 +127,9 @@ impl Control for Brakmo {
     }
 
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
-        let turn = self.measure(ack, flight);
+        let change = self.measure(ack, flight);
         if ack.grows {
-            self.grown(flight, turn)
+            self.grown(flight, change)
         } else {
             CwndUpdate::unchanged(flight)
         }
@@ -149,7 +150,7 @@ impl Brakmo {
         if flight.una <= self.tagged {
             return WindowChange::default();
         }
-        let turn = match ack.least_rtt {
+        let change = match ack.least_rtt {
             Some(base) if self.count > 0 => {
                 let window = (flight.outstanding() + ack.acked) as f64 / flight.mss();
                 let round_trip = self.sum as f64 / self.count as f64;
@@ -159,14 +160,14 @@ impl Brakmo {
         };
         (self.sum, self.count) = (0, 0);
         self.tagged = flight.nxt;
-        turn
+        change
     }
 
     /// Determines the change in the window in the next RTT. `cwnd` is the window in the last RTT, and `diff` is the
     /// number of queued segments.
     fn adjust(&mut self, cwnd: f64, flight: &Flight, diff: f64) -> WindowChange {
         let VegasConfig { alpha, beta, gamma, .. } = self.config;
-        let mut turn = WindowChange::default();
+        let mut change = WindowChange::default();
         if cwnd < flight.ssthresh() {
             // The queue reflects the window only if the window did not grow during the RTT.
             if self.growth == GrowthMode::Double {
@@ -174,7 +175,7 @@ impl Brakmo {
             } else if diff > gamma {
                 // At this point, cwnd is too large by an eighth (as in Brakmo's code and in ns-2's).
                 self.growth = GrowthMode::None;
-                turn = WindowChange {
+                change = WindowChange {
                     cut: cwnd / 8.0,
                     leaves_slow_start: true,
                 };
@@ -182,16 +183,16 @@ impl Brakmo {
                 self.growth = GrowthMode::Double;
             }
         } else if diff > beta {
-            (turn.cut, self.growth) = (flight.mss(), GrowthMode::None);
+            (change.cut, self.growth) = (flight.mss(), GrowthMode::None);
         } else if diff < alpha {
             self.growth = GrowthMode::Linear;
         } else {
             self.growth = GrowthMode::None;
         }
-        turn
+        change
     }
 
-    fn grown(&self, flight: &Flight, turn: WindowChange) -> CwndUpdate {
+    fn grown(&self, flight: &Flight, change: WindowChange) -> CwndUpdate {
         let (cwnd, mss) = (flight.cwnd(), flight.mss());
         let growth = match self.growth {
             GrowthMode::Double if cwnd < flight.ssthresh() => mss,
@@ -199,89 +200,19 @@ impl Brakmo {
             GrowthMode::None => 0.0,
         };
         let least = MIN_SEGMENTS * mss;
-        let window = if turn.cut > 0.0 {
-            (cwnd - turn.cut).max(least)
+        let window = if change.cut > 0.0 {
+            (cwnd - change.cut).max(least)
         } else {
             cwnd + growth
         };
         let update = CwndUpdate::window(window.min(flight.rwnd as f64), flight);
-        if turn.leaves_slow_start {
+        if change.leaves_slow_start {
             CwndUpdate {
                 threshold: least,
                 ..update
             }
         } else {
             update
-        }
-    }
-}
-
-/// RTT samples of one round trip, as tcp_vegas.c and tcp_yeah.c take them; RTTs are in microseconds.
-#[derive(Clone, Debug)]
-pub(super) struct Round {
-    /// Whether the samples are valid: no loss and no reordering (Linux: doing_vegas_now).
-    enabled: bool,
-    /// First byte after the current RTT.
-    pub(super) end: u64,
-    /// Number and minimum of the samples in this RTT.
-    count: u32,
-    pub(super) min_rtt: u32,
-    /// Minimum RTT sample since the connection was last idle.
-    pub(super) base_rtt: u32,
-}
-
-/// If an RTT has at most this number of RTT samples, they are ignored, because all of them may come from delayed ACKs.
-const FEW: u32 = 2;
-/// No RTT sample.
-const UNKNOWN: u32 = 0x7fff_ffff;
-
-impl Default for Round {
-    fn default() -> Round {
-        Round {
-            enabled: true,
-            end: 0,
-            count: 0,
-            min_rtt: UNKNOWN,
-            base_rtt: UNKNOWN,
-        }
-    }
-}
-
-impl Round {
-    pub(super) fn on_acked(&mut self, acked: &AckedSegments) {
-        if let Some(rtt) = acked.rtt_us {
-            let rtt = rtt + 1;
-            (self.base_rtt, self.min_rtt) = (self.base_rtt.min(rtt), self.min_rtt.min(rtt));
-            self.count += 1;
-        }
-    }
-
-    /// Returns whether the RTT has enough samples.
-    pub(super) fn has_samples(&self) -> bool {
-        self.count > FEW
-    }
-
-    /// Returns the queueing delay of the RTT.
-    pub(super) fn queueing_us(&self) -> u32 {
-        self.min_rtt - self.base_rtt
-    }
-
-    /// Begins an RTT.
-    pub(super) fn begin(&mut self, socket: &Socket) {
-        (self.end, self.count, self.min_rtt) = (socket.snd_nxt, 0, UNKNOWN);
-    }
-
-    pub(super) fn set_state(&mut self, state: CaState, socket: &Socket) {
-        self.enabled = state == CaState::Open;
-        if self.enabled {
-            self.begin(socket);
-        }
-    }
-
-    pub(super) fn on_event(&mut self, event: CaEvent, socket: &Socket) {
-        if event == CaEvent::TransmitStart {
-            (self.base_rtt, self.enabled) = (UNKNOWN, true);
-            self.begin(socket);
         }
     }
 }

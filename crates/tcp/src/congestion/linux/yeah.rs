@@ -2,7 +2,7 @@
 //! overflows (Baiocchi, Castellani and Vacirca 2007; tcp_yeah.c).
 
 use crate::congestion::control::Cause;
-use crate::congestion::linux::vegas::Round;
+use crate::congestion::linux::rtt_round::Round;
 use crate::congestion::linux::{AckedSegments, CaEvent, CaState, Linux, Module, Socket};
 use crate::described::Described;
 use crate::variant::Parameters;

@@ -22,6 +22,7 @@ use longpipe_json::FromJson;
 use lt_bw::{Finding, LongTermBandwidth, Point};
 use mode::{Mode, CYCLE};
 use serde::Serialize;
+use std::ops::RangeInclusive;
 
 /// BBR version 1: paces at the measured bandwidth, with at most two BDP in flight (Cardwell et al. 2016).
 #[derive(Clone, Copy, Debug, Default, FromJson, Serialize, PartialEq, Eq, Described)]
@@ -68,12 +69,13 @@ struct MinRttState {
     /// transmission until there is a lower sample; None before the first transmission.
     since: Option<Time>,
     /// Age that the RTT sample already had at `since`, if it comes from the handshake.
-    aged: Span,
-    /// Time at which ProbeRTT ends, and whether a round has passed since it began.
+    age_at_since: Span,
+    /// Time at which ProbeRTT ends, once the data in flight have decreased (probe_rtt_done_stamp).
     until: Option<Time>,
+    /// Whether a round has passed since `until` was set (probe_rtt_round_done).
     round_over: bool,
     /// Whether ProbeRTT has just ended, so that cwnd is restored.
-    ended: bool,
+    restores_cwnd: bool,
 }
 
 /// State of a BBR sender.
@@ -93,9 +95,9 @@ pub struct Bbr {
     aggregation: Aggregation,
     lt_bw: LongTermBandwidth,
     cycle_began: Time,
-    /// Values of `delivered` at the start and the end of the latest ProbeRTT. Segments sent in between give no
+    /// Values of `delivered` from the start to the end of the latest ProbeRTT. Segments sent in between give no
     /// bandwidth samples.
-    probe_rtt_delivered: (u64, u64),
+    probe_rtt_delivered: RangeInclusive<u64>,
     /// Whether the application has resumed after being idle.
     restarts: bool,
     /// Recovery state after the previous ACK.
@@ -167,7 +169,7 @@ impl Variant for Bbr {
             aggregation: Aggregation::default(),
             lt_bw: LongTermBandwidth::default(),
             cycle_began: Time::ZERO,
-            probe_rtt_delivered: (u64::MAX, 0),
+            probe_rtt_delivered: u64::MAX..=0,
             restarts: false,
             phase: RecoveryPhase::Open,
             packet_conservation: false,
@@ -201,7 +203,7 @@ impl Control for Bbr {
     }
 
     fn set_preconnect(&mut self, idle: Span) {
-        (self.min_rtt.aged, self.connected) = (idle, idle);
+        (self.min_rtt.age_at_since, self.connected) = (idle, idle);
     }
 
     fn on_start(&mut self, rtt: Span, flight: &Flight) -> CwndUpdate {
@@ -227,7 +229,7 @@ impl Control for Bbr {
                 self.pacing(None, flight)
             }
             Mode::ProbeRtt => {
-                self.end_pause_in_time(sent.now);
+                self.end_probe_rtt(sent.now);
                 None
             }
             Mode::Startup | Mode::Drain => None,
@@ -322,8 +324,7 @@ impl Bbr {
 
     /// Returns whether the application or ProbeRTT limited a sample, so that it underestimates the bandwidth.
     fn is_limited(&self, sample: &RateSample) -> bool {
-        sample.app_limited
-            || (self.probe_rtt_delivered.0..=self.probe_rtt_delivered.1).contains(&sample.prior_delivered)
+        sample.app_limited || self.probe_rtt_delivered.contains(&sample.prior_delivered)
     }
 
     /// Records a delivery-rate sample: counts rounds, and updates the maximum bandwidth and the ACK aggregation

@@ -86,7 +86,7 @@ impl Bbr {
         let mss = flight.mss();
         let arrived = ack.delivered as f64;
         let mut cwnd = flight.cwnd();
-        if std::mem::take(&mut self.min_rtt.ended) {
+        if std::mem::take(&mut self.min_rtt.restores_cwnd) {
             cwnd = cwnd.max(self.prior_cwnd);
         }
         if ack.delivered > 0 {
