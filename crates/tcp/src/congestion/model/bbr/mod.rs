@@ -95,9 +95,9 @@ pub struct Bbr {
     aggregation: Aggregation,
     lt_bw: LongTermBandwidth,
     cycle_began: Time,
-    /// Values of `delivered` from the start to the end of the latest ProbeRTT. Segments sent in between give no
-    /// bandwidth samples.
-    probe_rtt_delivered: RangeInclusive<u64>,
+    /// Values of `delivered` from the start to the end of the latest ProbeRTT, if there was one. Segments sent in between
+    /// give no bandwidth samples.
+    probe_rtt_delivered: Option<RangeInclusive<u64>>,
     /// Whether the application has resumed after being idle.
     restarts: bool,
     /// Recovery state after the previous ACK.
@@ -169,7 +169,7 @@ impl Variant for Bbr {
             aggregation: Aggregation::default(),
             lt_bw: LongTermBandwidth::default(),
             cycle_began: Time::ZERO,
-            probe_rtt_delivered: u64::MAX..=0,
+            probe_rtt_delivered: None,
             restarts: false,
             phase: RecoveryPhase::Open,
             packet_conservation: false,
@@ -324,7 +324,8 @@ impl Bbr {
 
     /// Returns whether the application or ProbeRTT limited a sample, so that it underestimates the bandwidth.
     fn is_limited(&self, sample: &RateSample) -> bool {
-        sample.app_limited || self.probe_rtt_delivered.contains(&sample.prior_delivered)
+        let in_probe_rtt = self.probe_rtt_delivered.as_ref();
+        sample.app_limited || in_probe_rtt.is_some_and(|range| range.contains(&sample.prior_delivered))
     }
 
     /// Records a delivery-rate sample: counts rounds, and updates the maximum bandwidth and the ACK aggregation

@@ -37,12 +37,14 @@ impl Bbr {
         self.mode = Mode::ProbeRtt;
         self.save_cwnd(flight);
         self.min_rtt.until = None;
-        self.probe_rtt_delivered = self.delivered..=*self.probe_rtt_delivered.end();
+        self.probe_rtt_delivered = Some(self.delivered..=self.delivered);
     }
 
     /// Sets the end of ProbeRTT when the data in flight have decreased, and ends it when its time and a round are over.
     fn continue_probe_rtt(&mut self, ack: &Ack, flight: &Flight) {
-        self.probe_rtt_delivered = *self.probe_rtt_delivered.start()..=self.delivered + ack.in_flight;
+        if let Some(range) = &mut self.probe_rtt_delivered {
+            *range = *range.start()..=self.delivered + ack.in_flight;
+        }
         if self.min_rtt.until.is_some() {
             self.min_rtt.round_over |= self.rounds.began;
             if self.min_rtt.round_over {
