@@ -48,6 +48,13 @@ def test_c4_completes_within_eight_percent_of_the_published_time(case: str) -> N
     assert set(found.model) == set(CONTROLS)
 
 
+def test_a_stack_replaces_the_control_of_a_transfer() -> None:
+    group = CASES["alone"]._group("main", "c4", 10**7, 0.0, Path("picoquic.so"))
+    settings = {"congestion": "c4", "size": "10000000 B"}
+    assert group["traffic"] == {"kind": "own-stack", "file": "picoquic.so", "settings": settings}
+    assert "tcp" not in group
+
+
 def test_the_command_prints_both_values_and_writes_the_table(tmp_path: Path) -> None:
     file, out = tmp_path / "published.csv", tmp_path / "found.csv"
     lines = PUBLISHED.read_text().splitlines()

@@ -348,6 +348,24 @@ class Scream(Control):
     )
 
 
+class UdpPrague(Control):
+    """Paces at a rate that marks and losses reduce, for media over L4S; needs tcp.ecn = {kind = 'accurate', ect = 1}."""
+
+    label: ClassVar[str] = "UDP Prague"
+    fills_buffers: ClassVar[bool] = False
+    is_model: ClassVar[bool] = True
+    needs_marks: ClassVar[str] = "count"
+    after_mark: ClassVar[str] = "1 - alpha/2 of the window, alpha being the share of marked data (prague_cc.cpp)"
+    by_model: ClassVar[str] = "UDP Prague set it to the product of its rate and its RTT (prague_cc.cpp)"
+    kind: Literal["udp-prague"] = "udp-prague"
+    initial_rate: Annotated[str, quantity(RATE, "100 kbit/s", "100 Gbit/s")] = Field(
+        default="100 kbit/s", description="Rate at the start and after a timeout [bit/s]; prague_cc.h, PRAGUE_INITRATE"
+    )
+    max_rate: Annotated[str, quantity(RATE, "100 kbit/s", "100 Gbit/s")] = Field(
+        default="100 Gbit/s", description="Maximum rate [bit/s]; prague_cc.h, PRAGUE_MAXRATE"
+    )
+
+
 class Vegas(Control):
     """Keeps between alpha and beta segments in the path's queues (Brakmo and Peterson 1995)."""
 
@@ -426,6 +444,7 @@ Congestion = Annotated[
     | Python
     | Scalable
     | Scream
+    | UdpPrague
     | Vegas
     | Veno
     | Westwood

@@ -53,13 +53,16 @@ class Case:
     # Whether the bottleneck has a dual queue, and C4 sends ECT(1).
     marks: bool = False
 
-    def scenario(self, control: str, changes: Mapping[str, Any], run: int) -> Scenario:
-        """Returns one run of the case with `control` as the main transfer. Runs differ in the start times by 1 ms."""
+    def scenario(self, control: str, changes: Mapping[str, Any], run: int, stack: Path | None = None) -> Scenario:
+        """Returns one run of the case with `control` as the main transfer. Runs differ in the start times by 1 ms.
+
+        `stack` is a shared object of picoquic, whose controls replace longpipe's.
+        """
         offset_s = self.background.offset_s if self.background is not None else 0.0
-        groups = [self._group("main", control, self.bytes, max(0.0, -offset_s) + run / 1000)]
+        groups = [self._group("main", control, self.bytes, max(0.0, -offset_s) + run / 1000, stack)]
         if self.background is not None:
             other = self.background
-            groups.append(self._group("background", other.control, other.bytes, max(0.0, offset_s)))
+            groups.append(self._group("background", other.control, other.bytes, max(0.0, offset_s), stack))
         network: dict[str, Any] = {
             "kind": "dumbbell",
             "access_rate": "10 Gbit/s",
@@ -75,11 +78,20 @@ class Case:
         if self.marks:
             switch["policy"] = "dualpi2"
         fields = {"framing": "ip", "duration": "90 s", "network": network, "switch": switch}
-        own = {f"network.group.0.{field}": value for field, value in changes.items() if control == "c4"}
+        is_own = control == "c4" and stack is None
+        own = {f"network.group.0.{field}": value for field, value in changes.items() if is_own}
         traces = {"traces.delay": True, "traces.arrivals": self.background is not None}
         return Scenario(defaults="1996").with_(**fields, **{"tcp.profile": "linux-6"}, **traces).with_(**own)
 
-    def _group(self, name: str, control: str, size: int, start_s: float) -> dict[str, Any]:
+    def _group(self, name: str, control: str, size: int, start_s: float, stack: Path | None) -> dict[str, Any]:
+        start = {"kind": "fixed", "at": f"{start_s:g} s"}
+        if stack is not None:
+            settings = {"congestion": control, "size": f"{size} B"}
+            return {
+                "name": name,
+                "traffic": {"kind": "own-stack", "file": str(stack), "settings": settings},
+                "start": start,
+            }
         tcp: dict[str, Any] = {"congestion": {"kind": CONTROLS[control]}}
         if self.marks and control == "c4":
             tcp["ecn"] = {"kind": "accurate", "ect": 1}
@@ -88,7 +100,7 @@ class Case:
             "count": 1,
             "tcp": tcp,
             "traffic": {"kind": "transfer", "size": f"{size} B"},
-            "start": {"kind": "fixed", "at": f"{start_s:g} s"},
+            "start": start,
         }
 
 
@@ -164,16 +176,23 @@ def read(file: Path) -> pd.DataFrame:
 
 
 def compare(
-    published: pd.DataFrame, changes: Mapping[str, Any], runs: int, tell: Callable[[str], None]
+    published: pd.DataFrame,
+    changes: Mapping[str, Any],
+    runs: int,
+    tell: Callable[[str], None],
+    stack: Path | None = None,
 ) -> Iterator[Compared]:
-    """Runs each case with each control, and yields its quantities; `changes` are fields of C4."""
+    """Runs each case with each control, and yields its quantities; `changes` are fields of C4.
+
+    With a shared object of picoquic as `stack`, its controls run instead, without the case that needs marks.
+    """
     for name in dict.fromkeys(published["case"]):
-        if name in OMITTED:
+        if name in OMITTED or (stack is not None and CASES[name].marks):
             continue
         tell(name)
         case = CASES[name]
         runs_by_control = {
-            control: [_quantities(case, case.scenario(control, changes, run), run) for run in range(runs)]
+            control: [_quantities(case, case.scenario(control, changes, run, stack), run) for run in range(runs)]
             for control in CONTROLS
         }
         for row in published[published["case"] == name].to_dict("records"):

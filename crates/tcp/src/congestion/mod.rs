@@ -40,6 +40,7 @@ pub use model::c4::{C4Config, C4Rules};
 pub use model::copa::CopaConfig;
 pub use model::prague::PragueConfig;
 pub use model::scream::{ScreamConfig, ScreamRules};
+pub use model::udp_prague::UdpPragueConfig;
 use path_model::Model;
 pub use rfc::aimd::AimdConfig;
 pub use rfc::careful_resume::{CarefulResume, CarefulResumeConfig, Observed, PipeSize, SavedPath};
@@ -74,6 +75,7 @@ variants! {
     Prague(Box<model::prague::Prague>);
     Scalable(Box<linux::scalable::Scalable>);
     Scream(Box<model::scream::Scream>);
+    UdpPrague(Box<model::udp_prague::UdpPrague>);
     Vegas(Box<linux::vegas::Vegas>);
     Veno(Box<linux::veno::Veno>);
     Westwood(Box<linux::westwood::Westwood>);

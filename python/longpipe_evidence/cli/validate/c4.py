@@ -18,6 +18,9 @@ def c4(
     changes: list[str] | None = typer.Option(
         None, "--set", metavar="FIELD=VALUE", help="Change a field of C4, such as tcp.congestion.rules=picoquic."
     ),
+    stack: Path | None = typer.Option(
+        None, metavar="FILE", help="Run picoquic's controls instead: target/ends/picoquic.so, by make stacks-picoquic."
+    ),
     csv: Path | None = typer.Option(None, metavar="FILE", help="Write the table."),
 ) -> None:
     """Print completion times, RTTs and shares of C4, BBR and CUBIC beside those of draft-huitema-ccwg-c4-test.
@@ -35,7 +38,7 @@ def c4(
     published, fields = read(file), dict(change(text) for text in changes or ())
     table = terminal_table("case", "quantity", *CONTROLS, "signs", left=2)
     rows, signs = [], []
-    for compared in compare(published, fields, runs, lambda line: echo(line, err=True)):
+    for compared in compare(published, fields, runs, lambda line: echo(line, err=True), stack):
         cells = [f"{compared.model[control]:.4g} ({compared.published[control]:.4g})" for control in CONTROLS]
         pairs = list(compared.pairs())
         shown = ", ".join(f"{a} - {b} {'hit' if agrees else 'miss'}" for a, b, agrees in pairs)

@@ -465,6 +465,10 @@ impl TcpDraft {
                 max_rate_bps: self.choice(17).then(|| 10_000 * (1 + u64::from(self.parameters[1]))),
                 burst_ps: u64::from(self.parameters[2]) * SECOND / 100_000,
             }),
+            CongestionKind::UdpPrague => CongestionConfig::UdpPrague(longpipe_tcp::congestion::UdpPragueConfig {
+                initial_rate_bps: 100_000 * (1 + u64::from(self.parameters[0])),
+                max_rate_bps: 1_000_000 * (1 + u64::from(self.parameters[1])),
+            }),
             CongestionKind::LinuxReno => CongestionConfig::LinuxReno(LinuxRenoConfig {
                 hystart: match self.parameters[2] % 4 {
                     0 => HystartConfig::None,

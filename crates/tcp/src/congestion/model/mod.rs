@@ -7,3 +7,4 @@ pub mod copa;
 mod max_filter;
 pub mod prague;
 pub mod scream;
+pub mod udp_prague;
