@@ -185,7 +185,7 @@ impl Control for UdpPrague {
         self.update(now, flight)
     }
 
-    /// Records losses, to which the next ACK reacts. A timeout starts anew with the initial rate.
+    /// Records losses, to which the next ACK reacts. A timeout restarts with the initial rate.
     fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> CwndUpdate {
         match cause {
             Cause::Mark { .. } => CwndUpdate::unchanged(flight),
