@@ -75,6 +75,8 @@ def run(
     memory_bytes: int = ...,
     *,
     keep_state: bool = ...,
+    threads: int = ...,
+    if_faster: bool = ...,
 ) -> dict[str, Any]: ...
 
 @final

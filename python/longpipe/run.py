@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal
 
 from longpipe import _core
 from longpipe.errors import RunError, ScenarioError, check_kind
@@ -17,7 +17,10 @@ from longpipe.scenario.stack import own_stacks_of
 from longpipe.scenario.warm_up import AUTOMATIC, without_warm_up
 from longpipe.scenario.warm_up import FIELD as WARM_UP
 from longpipe.stacks import load
-from longpipe.system.memory import limit_bytes, shown
+from longpipe.system.memory import cores, limit_bytes, shown
+
+# Maximum number of threads of a run.
+MOST_THREADS: Final = 256
 
 
 def simulate(
@@ -27,10 +30,13 @@ def simulate(
     *,
     captures: Mapping[str, str | Path] | None = None,
     memory: str | None = None,
+    threads: int | Literal["auto"] = 1,
 ) -> Result:
     """Runs a scenario, which is an object or the path of a TOML file.
 
-    Equal inputs result in bit-identical outputs on all machines.
+    Equal inputs result in bit-identical outputs on all machines, with any number of `threads`, except for `events`.
+    "auto" uses all cores if an estimate says that this is faster. Some scenarios run on one thread in any case; the
+    result's `one_thread` is the reason.
 
     A scenario with your own controller (`tcp.congestion.kind = "module"` or "python") or your own stack (`traffic.kind
     = "own-stack"`) runs in a separate process, any other one in this thread.
@@ -44,6 +50,7 @@ def simulate(
     memory); and KeyboardInterrupt on Ctrl-C.
     """
     check_seed(seed)
+    check_threads(threads)
     if not isinstance(scenario, Scenario):
         check_kind("scenario", scenario, (str, Path), "a Scenario or the name of a TOML file")
         scenario = Scenario.from_toml(scenario)
@@ -58,8 +65,10 @@ def simulate(
             tell = progress or (bar.update if in_notebook() else None)
             if WARM_UP in scenario.resolved:
                 columns = _without_warm_up(scenario, seed, tell, places, limit_bytes(memory))
+                columns["one_thread"] = "its warm-up is subtracted"
             else:
-                columns = _core.run(scenario.resolved_json(), seed, tell, places, limit_bytes(memory))
+                limit = limit_bytes(memory)
+                columns = _core.run(scenario.resolved_json(), seed, tell, places, limit, **_threads(threads))
     except _core.ControlError as error:
         raise control_error(error) from None
     except (_core.ScenarioError, _core.DefectError, _core.StackDefectError, _core.MemoryLimitError) as error:
@@ -67,6 +76,8 @@ def simulate(
     except OSError as error:
         raise unwritable(captures, error) from None
     result = Result.from_columns(scenario, seed, columns)
+    if threads not in (1, "auto"):
+        result = replace(result, one_thread=columns["one_thread"])
     if captures:
         result = replace(result, captures=reports(captures, columns["captures"]))
         if lines := problems(result.captures):
@@ -102,6 +113,20 @@ def _without_warm_up(
     early = canonical_json({**resolved, "duration_ps": max(warm_up_ps, 1), "traces": untraced})
     before = _core.run(early, seed, None, [], limit, keep_state=True)
     return since(resolved, whole, before, warm_up_ps, chosen)
+
+
+def check_threads(threads: int | str, field: str = "threads") -> None:
+    """Raises ScenarioError unless this is a number of threads or "auto"."""
+    is_number = isinstance(threads, int) and not isinstance(threads, bool) and 1 <= threads <= MOST_THREADS
+    if not is_number and threads != "auto":
+        raise ScenarioError(f"{field}: {threads!r}; needs a number from 1 to {MOST_THREADS}, or auto")
+
+
+def _threads(threads: int | Literal["auto"]) -> dict[str, Any]:
+    """Returns the arguments of the core for a number of threads."""
+    if threads == "auto":
+        return {"threads": min(cores(), MOST_THREADS), "if_faster": True}
+    return {"threads": threads}
 
 
 def check_seed(seed: int) -> None:

@@ -59,6 +59,14 @@ pub fn take(bytes: u64) {
     HELD.set(needed);
 }
 
+/// Returns how many more bytes may be counted on this thread; the maximum if there is no limit.
+pub fn left() -> u64 {
+    match LIMIT.get() {
+        u64::MAX => u64::MAX,
+        limit => limit.saturating_sub(HELD.get()),
+    }
+}
+
 /// Subtracts `bytes` from the count.
 #[cold]
 pub fn give_back(bytes: u64) {

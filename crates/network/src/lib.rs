@@ -20,6 +20,7 @@ pub mod ip;
 mod lookahead;
 pub mod observe;
 mod packets;
+mod parts;
 pub mod policies;
 pub mod queues;
 pub mod report;

@@ -97,9 +97,13 @@ impl<P: Probe, M: Medium> Run<P, M> {
     #[inline(always)]
     fn step(&mut self) -> bool {
         let Run { hosts, medium } = self;
-        if medium.advance(hosts) {
-            return true;
-        }
+        medium.advance(hosts) || self.process_event()
+    }
+
+    /// Processes the next event in the queue. Returns false if there is no event up to the current limit.
+    #[inline(always)]
+    fn process_event(&mut self) -> bool {
+        let Run { hosts, medium } = self;
         let Some((time, entity)) = hosts.clock.queue.pop(hosts.clock.until) else {
             return false;
         };
@@ -113,6 +117,11 @@ impl<P: Probe, M: Medium> Run<P, M> {
             Actor::Port(port) => medium.on_port(hosts, port),
         }
         true
+    }
+
+    /// Processes all events in the queue up to the current limit, but none of the medium's events outside the queue.
+    pub fn process_queue(&mut self) {
+        while self.process_event() {}
     }
 
     /// Replaces the reports of the connections of arriving flows by one report for each flow of the scenario.

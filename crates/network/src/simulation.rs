@@ -8,6 +8,7 @@ use crate::atm::link::FedWire;
 use crate::atm::{vbr, Atm};
 use crate::hosts::connection::Connection;
 use crate::hosts::hosts;
+use crate::hosts::medium::Medium;
 use crate::ip::port::router::Router;
 #[cfg(feature = "reference")]
 use crate::ip::reference::Reference;
@@ -19,6 +20,8 @@ use crate::observe::probe::{Detail, Probe};
 use crate::packets::aal5::Reassembler;
 use crate::packets::external::{ExternalPacket, Outcome};
 use crate::packets::Circuit;
+use crate::parts::plan::Plan;
+use crate::parts::{self};
 use crate::report::{InvariantError, Report};
 use crate::run::{AnyRun, Run};
 #[cfg(not(feature = "reference"))]
@@ -44,6 +47,74 @@ impl Simulation<()> {
     /// This and all other functions unwind with a `MemoryLimit` if the run needs more memory than allowed.
     pub fn new(scenario: &Scenario, seed: u64) -> Result<Simulation<()>, ScenarioError> {
         Simulation::with_probe(scenario, seed, ())
+    }
+}
+
+/// How a scenario can run on several threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threads {
+    /// At most this number of threads.
+    UpTo(usize),
+    /// Several threads if they are expected to be faster than one, but at most this number.
+    IfFaster(usize),
+    /// One thread that simulates the parts of this number of threads in turn, as tests do.
+    InTurn(usize),
+}
+
+impl Threads {
+    /// Returns the maximum number of threads.
+    pub fn at_most(self) -> usize {
+        let (Threads::UpTo(max) | Threads::IfFaster(max) | Threads::InTurn(max)) = self;
+        max
+    }
+}
+
+/// A run on several threads.
+#[derive(Debug)]
+pub enum Divided {
+    /// The run has ended.
+    Ended(Simulation<()>),
+    /// The caller ended the run early.
+    Interrupted,
+    /// The scenario runs on one thread; the text is the reason, as the end of a sentence.
+    Sequential(String),
+}
+
+impl Simulation<()> {
+    /// Runs a scenario to its end on several threads. Results are equal to those on one thread, except for the number of
+    /// events. `on_progress` is invoked regularly with the elapsed fraction of the simulated time; if it returns false,
+    /// the run ends.
+    ///
+    /// # Errors
+    /// Returns the first problem if the scenario is invalid.
+    ///
+    /// # Panics
+    /// Panics if a thread does; unwinds with a `MemoryLimit` if the run needs more memory than allowed.
+    pub fn divided(
+        scenario: &Scenario,
+        seed: u64,
+        threads: Threads,
+        on_progress: &mut dyn FnMut(f64) -> bool,
+    ) -> Result<Divided, ScenarioError> {
+        let topology = Topology::new(scenario)?;
+        let guarantees = Guarantees::new(scenario, &topology);
+        let plan = match Plan::new(scenario, &topology, &guarantees, threads.at_most()) {
+            Ok(plan) => plan,
+            Err(reason) => return Ok(Divided::Sequential(reason)),
+        };
+        if matches!(threads, Threads::IfFaster(_)) && !plan.pays() {
+            return Ok(Divided::Sequential("windows have too few packets".to_owned()));
+        }
+        let most = match threads {
+            Threads::InTurn(_) => 1,
+            // A thread that waits for a core would stop all others at the end of each window.
+            _ => std::thread::available_parallelism().map_or(1, usize::from),
+        };
+        let run = parts::run((scenario, &topology, &guarantees), seed, (&plan, most), on_progress);
+        Ok(run.map_or(Divided::Interrupted, |mut run| {
+            run.medium.finish(&mut run.hosts);
+            Divided::Ended(Simulation(Box::new(run)))
+        }))
     }
 }
 

@@ -28,6 +28,7 @@ use longpipe_network::report::Report;
 use longpipe_network::scenario::conditioners::ConditionerConfig;
 use longpipe_network::scenario::written::{NetworkInput, OnOffInput, ScenarioInput, SwitchInput, VbrFlowInput};
 use longpipe_network::scenario::{self, Scenario};
+use longpipe_network::simulation::{Divided, Threads};
 use longpipe_network::{Recorder, Simulation};
 use longpipe_tcp::config;
 use longpipe_tcp::described::{self, Described, Part};
@@ -49,8 +50,15 @@ const CHUNK: u64 = 200_000;
 /// With `keep_state`, the result includes the delay statistics of each datagram flow (`delays`), and for each link of IP
 /// packets the credits of its token buckets as (bytes, bytes at the peak rate): of policers, then of the shaper
 /// (`token_credits`).
+///
+/// The run uses up to `threads` threads, with `if_faster` only if they are expected to be faster than one. The results
+/// are the same, except for `events`; `one_thread` is the reason why one thread was used, or None.
 #[pyfunction]
-#[pyo3(signature = (scenario_json, seed, progress=None, captures=vec![], memory_bytes=u64::MAX, *, keep_state=false))]
+#[pyo3(signature = (
+    scenario_json, seed, progress=None, captures=vec![], memory_bytes=u64::MAX, *, keep_state=false, threads=1,
+    if_faster=false
+))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
 fn run(
     py: Python<'_>,
     scenario_json: &str,
@@ -59,9 +67,15 @@ fn run(
     captures: Vec<(String, usize, PathBuf)>,
     memory_bytes: u64,
     keep_state: bool,
+    threads: usize,
+    if_faster: bool,
 ) -> PyResult<Py<PyDict>> {
+    let threads = match if_faster {
+        true => Threads::IfFaster(threads),
+        false => Threads::UpTo(threads),
+    };
     guarded(memory_bytes, || {
-        results(py, scenario_json, seed, progress, &captures, keep_state)
+        results(py, (scenario_json, seed, threads), progress, &captures, keep_state)
     })
     .unwrap_or_else(|ended| {
         Err(match ended {
@@ -74,8 +88,7 @@ fn run(
 /// Returns the results of a run as columns.
 fn results(
     py: Python<'_>,
-    scenario_json: &str,
-    seed: u64,
+    (scenario_json, seed, threads): (&str, u64, Threads),
     progress: Option<Py<PyAny>>,
     captures: &[(String, usize, PathBuf)],
     keep_state: bool,
@@ -84,7 +97,11 @@ fn results(
     let traces = scenario.traces;
     let recorder = Recorder::new(traces, scenario.flows.len(), scenario.links.len());
     let result = PyDict::new(py);
+    let mut one_thread = Some("packets are captured in the order of events".to_owned());
     let (report, reductions, ends) = if traces.any() || !captures.is_empty() {
+        if traces.any() {
+            one_thread = Some("traces are in the order of events".to_owned());
+        }
         let files = capture::open(&scenario, captures)?;
         let (report, simulation, ends) = complete(py, &scenario, seed, (recorder, files), &controls, progress)?;
         let reductions = simulation.reductions();
@@ -94,7 +111,16 @@ fn results(
         result.set_item("captures", capture::columns(py, files)?)?;
         (report, reductions, ends)
     } else {
-        let (report, simulation, ends) = complete(py, &scenario, seed, (), &controls, progress)?;
+        let (report, simulation, ends) = match divided(py, &scenario, seed, threads, progress.as_ref())? {
+            Ok((report, simulation)) => {
+                one_thread = None;
+                (report, simulation, Ends::default())
+            }
+            Err(reason) => {
+                one_thread = Some(reason);
+                complete(py, &scenario, seed, (), &controls, progress)?
+            }
+        };
         result.set_item("traces", PyDict::new(py))?;
         (report, simulation.reductions(), ends)
     };
@@ -109,7 +135,41 @@ fn results(
     result.set_item("programs", stacks::programs(py, &scenario, &ends)?)?;
     result.set_item("state_hash", format!("{:016x}", report.state_hash))?;
     result.set_item("events", report.events)?;
+    result.set_item("one_thread", one_thread)?;
     Ok(result.unbind())
+}
+
+/// Completes a run on several threads. Returns the reason if it must run on one thread.
+fn divided(
+    py: Python<'_>,
+    scenario: &Scenario,
+    seed: u64,
+    threads: Threads,
+    progress: Option<&Py<PyAny>>,
+) -> PyResult<Result<(Report, Simulation<()>), String>> {
+    if threads.at_most() < 2 {
+        return Ok(Err(String::new()));
+    }
+    let mut raised = None;
+    let mut on_progress = |share: f64| {
+        let told = Python::attach(|py| {
+            py.check_signals()?;
+            progress.map_or(Ok(()), |callback| callback.call1(py, (share,)).map(drop))
+        });
+        raised = told.err();
+        raised.is_none()
+    };
+    let ran = py.detach(|| Simulation::divided(scenario, seed, threads, &mut on_progress));
+    match ran.map_err(|error| ScenarioError::new_err(error.to_string()))? {
+        Divided::Sequential(reason) => Ok(Err(reason)),
+        Divided::Interrupted => Err(raised.unwrap_or_else(|| DefectError::new_err("a run ended early"))),
+        Divided::Ended(mut simulation) => {
+            let report = simulation
+                .report()
+                .map_err(|error| DefectError::new_err(error.to_string()))?;
+            Ok(Ok((report, simulation)))
+        }
+    }
 }
 
 fn complete<P: longpipe_network::Probe + Send>(

@@ -72,8 +72,8 @@ Columns = Mapping[str, Any]
 class Result:
     """Result of a run of a scenario with a seed; `state_hash` is equal for equal runs.
 
-    Each table is a data frame that is created on first use. `captures` has an entry per packet capture. A result from a
-    store has no `files`.
+    Each table is a data frame that is created on first use. `captures` has an entry per packet capture. `one_thread`
+    says why a run used one thread although several were requested. A result from a store has no `files`.
     """
 
     scenario: Scenario
@@ -84,6 +84,8 @@ class Result:
     # traces.
     columns: Mapping[str, Columns] = field(repr=False)
     captures: tuple[Capture, ...] = ()
+    # Why the run used one thread although several were requested.
+    one_thread: str | None = None
     # Reads the traces of a stored run, which are large, when they are first used.
     read_traces: Callable[[], Mapping[str, pd.DataFrame]] | None = field(default=None, repr=False)
 

@@ -16,6 +16,7 @@ use longpipe_events::{MaybeTime, Span, Stream, Time};
 use longpipe_tcp::config::{PhaseConfig, TcpConfig, TimerConfig};
 use longpipe_tcp::journal::attribution::Totals;
 use longpipe_tcp::{sender::GREEDY, AckSegment, DataSegment, Receiver, Sender};
+use std::mem::swap;
 
 /// Aligns the following fields to a cache line.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,6 +73,23 @@ impl Connection {
         } else {
             self.way_back
         }
+    }
+
+    /// Exchanges the sending host's state, including the application, with another copy of the connection.
+    pub(crate) fn swap_sender(&mut self, other: &mut Connection) {
+        swap(&mut self.sender_armed, &mut other.sender_armed);
+        swap(&mut self.sender, &mut other.sender);
+        swap(&mut self.application, &mut other.application);
+        swap(&mut self.size, &mut other.size);
+        swap(&mut self.proxy, &mut other.proxy);
+    }
+
+    /// Exchanges the receiving host's state with another copy of the connection.
+    pub(crate) fn swap_receiver(&mut self, other: &mut Connection) {
+        swap(&mut self.receiver_armed, &mut other.receiver_armed);
+        swap(&mut self.receiver, &mut other.receiver);
+        swap(&mut self.awaited, &mut other.awaited);
+        swap(&mut self.completion, &mut other.completion);
     }
 
     /// Adds the final state and its report to the hash.

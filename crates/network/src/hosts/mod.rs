@@ -11,7 +11,7 @@ pub(crate) mod external;
 mod jitter;
 pub(crate) mod medium;
 pub mod proxy;
-mod reports;
+pub(crate) mod reports;
 mod request_response;
 pub mod requests;
 mod saved_paths;
@@ -31,6 +31,7 @@ use connection::{connections, Connection};
 use early_delivery::EarlyDelivery;
 use jitter::HostJitter;
 use longpipe_events::{Span, Time};
+use reports::Elsewhere;
 
 /// All hosts of a run, with the run's clock and probe.
 #[derive(Debug)]
@@ -47,6 +48,29 @@ pub(crate) struct Hosts<P: Probe> {
     pub arriving: Vec<Arriving>,
     /// Fates of external packets that have not been collected yet.
     pub outcomes: Vec<Outcome>,
+    /// Losses for flows of other parts of a run on several threads; None on one thread.
+    pub elsewhere: Option<Box<Elsewhere>>,
+}
+
+impl Hosts<()> {
+    /// Returns the state of a part of a run without hosts.
+    pub fn without_flows(scenario: &Scenario, topology: &Topology, interval: Span) -> Hosts<()> {
+        let (links, flows, sources) = (scenario.links.len(), scenario.flows.len(), scenario.vbr.len());
+        Hosts {
+            clock: Clock::new(Time(scenario.duration_ps), links, flows, sources, interval),
+            flows: vec![],
+            jitter: vec![],
+            origins: topology.origins.clone(),
+            early_delivery: EarlyDelivery::new(EarlyHosts::default()),
+            probe: (),
+            arriving: vec![],
+            outcomes: vec![],
+            elsewhere: Some(Box::new(Elsewhere {
+                sends: vec![false; flows],
+                fates: vec![],
+            })),
+        }
+    }
 }
 
 impl<P: Probe> Hosts<P> {
@@ -78,6 +102,7 @@ pub(crate) fn hosts<P: Probe>(
         early_delivery: EarlyDelivery::new(early),
         probe,
         outcomes: Vec::new(),
+        elsewhere: None,
     };
     for own in &hosts.arriving {
         let slots = own.slots();

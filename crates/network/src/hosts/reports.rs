@@ -7,13 +7,72 @@ use crate::packets::{Flow, Link, Packet};
 use longpipe_events::Time;
 use longpipe_tcp::journal::losses::Loss;
 
+/// A fate of a packet that its flow must know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PacketFate {
+    /// The packet is lost at the port of the link or on its wire.
+    Lost {
+        time: Time,
+        link: Link,
+        packet: Packet,
+        cause: DropCause,
+    },
+    /// The packet is duplicated.
+    Duplicated { packet: Packet },
+}
+
+impl PacketFate {
+    /// Returns the packet's flow.
+    pub fn flow(&self) -> Flow {
+        let (PacketFate::Lost { packet, .. } | PacketFate::Duplicated { packet }) = self;
+        packet.vc().flow()
+    }
+}
+
+/// Fates of packets whose senders are in other parts of a run on several threads.
+#[derive(Debug)]
+pub(crate) struct Elsewhere {
+    /// For each flow, whether its sender is in this part.
+    pub sends: Vec<bool>,
+    pub fates: Vec<PacketFate>,
+}
+
 impl<P: Probe> Hosts<P> {
+    /// Keeps the fate of a packet for another part of the run, if its sender is there. Returns whether it does so.
+    fn pass_on(&mut self, fate: PacketFate) -> bool {
+        let elsewhere = self.elsewhere.as_mut();
+        let elsewhere = elsewhere.filter(|elsewhere| !elsewhere.sends[fate.flow().index()]);
+        elsewhere.map(|elsewhere| elsewhere.fates.push(fate)).is_some()
+    }
+
+    /// Takes the fate of a packet that another part of the run has reported.
+    pub fn take_fate(&mut self, fate: PacketFate) {
+        match fate {
+            PacketFate::Lost {
+                time,
+                link,
+                packet,
+                cause,
+            } => self.lose(time, link, &packet, cause),
+            PacketFate::Duplicated { packet } => self.duplicate(&packet),
+        }
+    }
+
     /// Reports that a packet is lost at the port of a link or on its wire, at a time that may lie in the future; a lost
     /// datagram also counts at its flow. Among the transmissions of a segment, the one that is lost last counts as the
     /// latest.
     #[cold]
     #[inline(never)]
     pub fn lose(&mut self, time: Time, link: Link, packet: &Packet, cause: DropCause) {
+        let fate = PacketFate::Lost {
+            time,
+            link,
+            packet: *packet,
+            cause,
+        };
+        if self.pass_on(fate) {
+            return;
+        }
         if packet.is_datagram() {
             return self.lose_datagram(time, link, packet, cause);
         }
@@ -36,6 +95,9 @@ impl<P: Probe> Hosts<P> {
     /// Records at its flow that a packet with a datagram is duplicated.
     #[cold]
     pub fn duplicate(&mut self, packet: &Packet) {
+        if self.pass_on(PacketFate::Duplicated { packet: *packet }) {
+            return;
+        }
         if let Some(datagrams) = self.flows[packet.vc().flow().index()]
             .application
             .try_as_datagrams_mut()

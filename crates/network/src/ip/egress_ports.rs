@@ -121,7 +121,8 @@ impl Ip {
         }
     }
 
-    pub(super) fn act_until<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, now: Time) {
+    /// Performs all actions due by `now` at a port with an egress queue, without setting its next event.
+    pub(crate) fn act_until<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, now: Time) {
         loop {
             let wire = &mut self.wires[link.index()];
             let Some(at) = wire.port.due(&mut wire.line, now) else {

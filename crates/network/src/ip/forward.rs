@@ -127,6 +127,22 @@ impl Ip {
         }
     }
 
+    /// Takes a packet that another part of the run has sent over a link to this part.
+    pub(crate) fn enter<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
+        let line = &self.wires[link.index()].line;
+        if line.end == End::Host && next.arrival <= line.earliest_event {
+            let OnWire { arrival, packet } = next;
+            let reaching = HostArrival {
+                arrival,
+                packet,
+                left_trunk: UNKNOWN,
+            };
+            self.reach_quiet_host(hosts, reaching, options);
+        } else {
+            self.set_out(hosts, link, next, options);
+        }
+    }
+
     /// Returns whether an ACK of data that left the trunk (`lookahead/acks.rs`) at `left_trunk` precedes all later
     /// arrivals at the shared port at the end of the ACK's link; `ack_lookahead` is the lookahead of the link. Data that
     /// arrive at their host after `until`, up to which the run is simulated, are acknowledged later.

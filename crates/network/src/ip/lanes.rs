@@ -124,6 +124,17 @@ impl PacketLanes {
         self.options[lane].pop(first)
     }
 
+    /// Removes and returns the first packet of a lane with its options.
+    pub fn pop_any(&mut self, lane: usize) -> Option<(Queued, Options)> {
+        let first = self.packets.pop(lane)?;
+        Some((first, self.options[lane].pop(&first)))
+    }
+
+    /// Returns all packets with their timestamps.
+    pub fn queued(&self) -> impl Iterator<Item = &Queued> {
+        self.packets.iter()
+    }
+
     /// Returns all packets.
     pub fn iter(&self) -> impl Iterator<Item = &OnWire> {
         self.packets.iter().map(|packet| &packet.next)

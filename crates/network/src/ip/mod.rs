@@ -8,6 +8,7 @@ mod conservation;
 mod egress_ports;
 pub(crate) mod forward;
 pub(crate) mod lanes;
+pub(crate) mod leaving;
 pub mod port;
 #[cfg(feature = "reference")]
 pub(crate) mod reference;
@@ -32,6 +33,7 @@ use crate::scenario::Scenario;
 use crate::ties::TieRule;
 use forward::{rank, ProvenAck};
 use lanes::PacketLanes;
+use leaving::Leaving;
 use longpipe_events::{Span, Time};
 use port::cell::Cells;
 use port::line::End;
@@ -49,6 +51,8 @@ pub(crate) struct Ip {
     pub ties: TieRule,
     /// Cells of links with medium access.
     cells: Cells,
+    /// Packets for other parts of a run on several threads; None on one thread.
+    pub leaving: Option<Box<Leaving>>,
 }
 
 impl Ip {
@@ -68,6 +72,7 @@ impl Ip {
             topology: topology.clone(),
             ties: TieRule::new(scenario.ties, seed),
             cells,
+            leaving: None,
         }
     }
 
@@ -93,9 +98,33 @@ impl Ip {
         }
     }
 
-    /// Queues a packet on its wire until its arrival event.
+    /// Lets all packets in the lanes leave this part of the run.
+    pub fn empty_lanes(&mut self) {
+        let Some(leaving) = &mut self.leaving else { return };
+        for lane in 0..2 {
+            while let Some((queued, options)) = self.lanes.pop_any(lane) {
+                leaving.take(&self.routes, self.routes.link(&queued.next.packet), queued, &options);
+            }
+        }
+    }
+
+    /// Adds the packets in transit of another part of the run, which only count from now on.
+    pub fn hold(&mut self, other: &Ip) {
+        let on_wires = other.wires.iter().flat_map(|wire| wire.waiting.packets.iter());
+        for queued in on_wires.chain(other.lanes.queued()) {
+            let link = self.routes.link(&queued.next.packet);
+            self.wires[link.index()].waiting.packets.push(*queued);
+        }
+    }
+
+    /// Queues a packet on its wire until its arrival event, unless it leaves this part of the run.
     #[inline(never)]
     fn wait_on_wire<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
+        if let Some(leaving) = &mut self.leaving {
+            if leaving.take(&self.routes, link, Queued::new(next, options), options) {
+                return;
+            }
+        }
         let wire = &mut self.wires[link.index()];
         let first = wire.push(next, options);
         if wire.is_shared() {

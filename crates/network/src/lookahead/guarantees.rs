@@ -85,7 +85,7 @@ impl Guarantees {
     }
 
     /// Returns whether the departure times of all packets at a link's port are known.
-    pub(super) fn departures_are_known(&self, link: usize) -> bool {
+    pub(crate) fn departures_are_known(&self, link: usize) -> bool {
         self.links[link].departs_as_admitted
     }
 }

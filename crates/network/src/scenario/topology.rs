@@ -8,7 +8,7 @@ use crate::scenario::grouped::Grouped;
 use crate::scenario::link_ends::{way_ends, LinkEnd};
 use crate::scenario::refusal::{refuse, ScenarioError};
 use crate::scenario::repetition;
-use crate::scenario::{routes, LinkConfig, NodeKind, Scenario};
+use crate::scenario::{routes, FlowConfig, LinkConfig, NodeKind, Scenario};
 use crate::schedulers::class::Class;
 use crate::slots::SlotGrid;
 use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
@@ -94,6 +94,11 @@ impl Topology {
         check_vbr(scenario, &topology)?;
         repetition::check(scenario)?;
         Ok(topology)
+    }
+
+    /// Returns the pairs of consecutive links that a packet of a flow may take in addition to those within each route.
+    pub(crate) fn crossings(&self, scenario: &Scenario, flow: &FlowConfig) -> Vec<(usize, usize)> {
+        routes::crossings(&scenario.links, &self.ends, flow)
     }
 
     /// Finds unshared links: those whose downstream ports have no other input and feed unshared links.

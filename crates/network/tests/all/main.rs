@@ -27,5 +27,6 @@ mod repetition;
 mod rerouting;
 mod schedulers;
 mod stream;
+mod threads;
 mod time_varying_cells;
 mod web;

@@ -7,7 +7,8 @@ use longpipe_events::{Stream, Time};
 use longpipe_network::observe::traces::DropTrace;
 use longpipe_network::report::packets::PacketReport;
 use longpipe_network::scenario::access::StationAction;
-use longpipe_network::scenario::{Engine, FlowConfig, Framing, Scenario, TrafficConfig};
+use longpipe_network::scenario::{Engine, FlowConfig, Framing, Scenario, TraceConfig, TrafficConfig};
+use longpipe_network::simulation::{Divided, Threads};
 use longpipe_network::{DropCause, Probe, Recorder, Report, Simulation};
 use longpipe_tcp::journal::attribution::Totals;
 use proptest::test_runner::TestCaseError;
@@ -113,6 +114,50 @@ pub fn compare_engines(scenario: &Scenario, seed: u64) -> Result<(), TestCaseErr
             .flatten()
             .collect(),
     )
+}
+
+/// Compares a run on several threads with one on one thread. Returns the reason if the scenario runs on one thread.
+pub fn compare_threads(scenario: &Scenario, seed: u64, threads: Threads) -> Result<Option<String>, TestCaseError> {
+    let scenario = &Scenario {
+        engine: Engine::Trains,
+        traces: TraceConfig::default(),
+        ..scenario.clone()
+    };
+    let run = Run {
+        scenario,
+        seed,
+        most_events: MANY_EVENTS,
+    };
+    let finding = |kind: &str, detail: String| Finding {
+        kind: format!("{threads:?}: {kind}"),
+        detail,
+    };
+    let divided = caught(|| {
+        let simulation = Simulation::divided(scenario, seed, threads, &mut |_| true);
+        match simulation.map_err(|error| finding("refused", error.to_string()))? {
+            Divided::Sequential(reason) => Ok(Err(reason)),
+            Divided::Interrupted => Err(finding("interrupted", String::new())),
+            Divided::Ended(mut simulation) => {
+                let report = simulation.report();
+                let report = report.map_err(|error| finding("invariant broken", error.to_string()))?;
+                Ok(Ok(Finished {
+                    report: Report { events: 0, ..report },
+                    reductions: simulation.reductions(),
+                    probe: (),
+                }))
+            }
+        }
+    });
+    let divided = divided.unwrap_or_else(|panic| Err(finding(&format!("panic {}", panic.place), panic.text)));
+    let divided = match divided {
+        Ok(Err(reason)) => return Ok(Some(reason)),
+        Ok(Ok(finished)) => Ok(finished),
+        Err(found) => Err(found),
+    };
+    let whole = run.whole(Engine::Trains, (), "trains");
+    let differ = same(&format!("{threads:?} differs"), &whole, &divided);
+    failed([differ.err(), divided.err()].into_iter().flatten().collect())?;
+    Ok(None)
 }
 
 fn failed(found: Vec<Finding>) -> Result<(), TestCaseError> {

@@ -8,7 +8,7 @@ use longpipe_events::{Ring, Time};
 
 /// A transmission that followed an ACK.
 #[derive(Clone, Copy, Debug, Default)]
-struct Transmission {
+pub struct Transmission {
     sent: Time,
     /// First byte of the segment.
     sequence: u64,
@@ -36,6 +36,16 @@ impl Echoes {
             let transmission = Transmission { sent, sequence, echoed };
             self.transmissions.push(transmission);
         }
+    }
+
+    /// Removes and returns the oldest transmission.
+    pub fn take_first(&mut self) -> Option<Transmission> {
+        self.transmissions.pop()
+    }
+
+    /// Adds a transmission, which followed all others.
+    pub fn add(&mut self, transmission: Transmission) {
+        self.transmissions.push(transmission);
     }
 
     /// Returns the ACK that a segment echoes, which was sent at `sent` and begins at byte `sequence`. Segments are looked

@@ -36,6 +36,7 @@ use crate::sender::optional_features::OptionalFeatures;
 use crate::sender::pacer::Pacer;
 use crate::sender::retransmission_timer::RttEstimator;
 use echoes::Echoes;
+pub use echoes::Transmission;
 use longpipe_events::{MaybeTime, Span, Stream, Time};
 pub use state::{SendLimit, SenderState, TcpInfo};
 use std::num::NonZeroU64;
@@ -338,6 +339,24 @@ impl Sender {
     #[inline]
     pub fn echoed(&mut self, sent: MaybeTime, sequence: u64) -> Option<AckOrder> {
         Some(self.echoes.as_mut()?.echoed(sent.get()?, sequence))
+    }
+
+    /// Removes and returns the oldest transmission from which `echoed` finds ACKs, to be added to a copy of the sender
+    /// at the receiver's side.
+    pub fn take_transmission(&mut self) -> Option<Transmission> {
+        self.echoes.as_mut()?.take_first()
+    }
+
+    /// Adds a transmission from which `echoed` finds ACKs.
+    pub fn add_transmission(&mut self, transmission: Transmission) {
+        if let Some(echoes) = &mut self.echoes {
+            echoes.add(transmission);
+        }
+    }
+
+    /// Returns whether `echoed` finds ACKs.
+    pub fn records_echoes(&self) -> bool {
+        self.echoes.is_some()
     }
 
     /// Continues the application's writes when an ACK arrives.

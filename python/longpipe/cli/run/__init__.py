@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import typer
 
@@ -87,6 +87,11 @@ def run(
     ),
     everything: bool = typer.Option(False, "--all", help="Show all flows and ports."),
     memory: MemoryOption = None,
+    threads: str = typer.Option(
+        "1",
+        metavar="N|auto",
+        help="Use this number of threads; auto: all cores, if that is faster. Results are the same.",
+    ),
     store: StoreOption = None,
     no_store: NoStoreOption = False,
 ) -> None:
@@ -109,6 +114,7 @@ def run(
     if wanted:
         scenario = scenario.with_(**{f"traces.{kind}": True for kind in wanted})
     _check_outputs(json, csv, qlog, qlog_event or [], perfetto)
+    on_threads = _number_of_threads(threads)
     captures = _captures(capture or [])
     warn(scenario)
     with ExitStack() as stack, RunBar(scenario.name) as bar:
@@ -122,8 +128,10 @@ def run(
         if stored is not None and (csv is None or not lists):
             result = stored
         else:
-            result, failure = _simulated(scenario, seed, captures, memory, bar, kept)
+            result, failure = _simulated(scenario, seed, captures, (memory, on_threads), bar, kept)
 
+    if result.one_thread is not None:
+        echo(f"warning: --threads: the run used one thread: {result.one_thread}", err=True)
     warn_of_replaced(result)
     if csv is not None:
         result.to_csv(csv)
@@ -135,6 +143,17 @@ def run(
         print_written(terminal(), JSON=json, Tables=csv, qlog=qlog, Perfetto=perfetto)
     if failure is not None:
         raise failure
+
+
+def _number_of_threads(text: str) -> int | Literal["auto"]:
+    """Returns the value of `--threads`; raises ScenarioError unless it is a number of threads or auto."""
+    from longpipe.run import check_threads
+
+    if text == "auto":
+        return "auto"
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) <= 4 else text
+    check_threads(number, "--threads")
+    return int(number)
 
 
 def _check_outputs(
@@ -190,18 +209,24 @@ def _write_traces(
 
 
 def _simulated(
-    scenario: Scenario, seed: int, captures: dict[str, str], memory: str | None, bar: RunBar, kept: Store | None
+    scenario: Scenario,
+    seed: int,
+    captures: dict[str, str],
+    resources: tuple[str | None, int | Literal["auto"]],
+    bar: RunBar,
+    kept: Store | None,
 ) -> tuple[Result, CaptureError | None]:
     """Simulates and stores a run; also returns the error of captures that could not be written completely."""
     from longpipe.cli.toolkit.warnings import warn_of_memory
     from longpipe.run import simulate
 
+    memory, threads = resources
     if kept is not None:
         kept.check_traces(scenario)
     warn_of_memory(scenario, memory)
     began_s, failure = time.perf_counter(), None
     try:
-        result = simulate(scenario, seed, bar.update, captures=captures, memory=memory)
+        result = simulate(scenario, seed, bar.update, captures=captures, memory=memory, threads=threads)
     except CaptureError as error:
         result, failure = error.result, error
     if kept is not None:
