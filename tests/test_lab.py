@@ -40,6 +40,7 @@ from longpipe_evidence.papers.presets import presets as presets_of_papers
 from mistakes import mistaken
 from strategies import fields, ip_fields_of_the_lab
 from test_constraints import CASES
+from test_repetition import EXCESSIVE
 from thorough import examples
 
 ROOT = Path(__file__).parent.parent
@@ -589,6 +590,11 @@ def test_modules_are_resolved_and_refused_as_python_does(tmp_path: Path) -> None
     (page,) = of_page(tables[:1])
     needs = "needs a WebAssembly module (.wasm) that was opened before or together with this"
     assert page == {"problems": [f"tcp.congestion.file: '{file}'; is not in this page, {needs}"]}
+
+
+@built
+def test_excessive_repetition_is_rejected_as_in_python() -> None:
+    assert_equal([fields for _, fields in EXCESSIVE])
 
 
 @built

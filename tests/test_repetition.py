@@ -19,26 +19,27 @@ VBR = {
 GROUP = {"kind": "dumbbell", "group": [{"name": "a"}, {"name": "b", "traffic": BURSTS}]}
 
 
-@pytest.mark.parametrize(
-    ("field", "fields"),
-    [
-        ("switch.policy.update: 8639 us", {**DAYS, "switch": {"buffer": "100 packets", "policy": PIE}}),
-        ("switch.policy.update: 8639 us", {**DAYS, "switch": {"buffer": "100 packets", "policy": {**PIE, "kind": "dualpi2"}}}),
-        ("network.trunk_loss.good: 4319 us", {**DAYS, "network": {"kind": "dumbbell", "trunk_loss": STATES}}),
-        ("traffic.cycle: 8 ms", {**DAYS, "traffic": {"kind": "web", "cycle": "8 ms"}}),
-        ("traffic.frame: 8639 us", {**DAYS, "traffic": VIDEO}),
-        ("tcp.timer.max_rto: 8639 us", {**DAYS, "tcp": {"timer": TIMER}}),
-        # The timer backs off at most six times.
-        ("tcp.timer.initial_rto: 134 us", {**DAYS, "tcp": {"timer": {
-            **TIMER, "min_rto": "134 us", "initial_rto": "134 us", "max_rto": "60 s"}}}),
-        ("traces.vc_queue_interval: 8 ms", {**DAYS, "traces": {"vc_queue": True, "vc_queue_interval": "8 ms"}}),
-        ("traffic.on: 1 us", {**DAYS, "duration": "1 s", "traffic": BURSTS}),
-        ("network.group[1].traffic.on: 1 us", {**DAYS, "duration": "1 s", "network": GROUP}),
-        ("traffic.times.shape: 1.000000000000001", {**DAYS, "traffic": {
-            **BURSTS, "on": "1 s", "off": "1 s", "times": {"kind": "pareto", "shape": 1.000000000000001}}}),
-        ("network.vbr.period: 1 us", VBR),
-    ],
+# Each problem's field and value, and the fields of its scenario.
+EXCESSIVE: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("switch.policy.update: 8639 us", {**DAYS, "switch": {"buffer": "100 packets", "policy": PIE}}),
+    ("switch.policy.update: 8639 us", {**DAYS, "switch": {"buffer": "100 packets", "policy": {**PIE, "kind": "dualpi2"}}}),
+    ("network.trunk_loss.good: 4319 us", {**DAYS, "network": {"kind": "dumbbell", "trunk_loss": STATES}}),
+    ("traffic.cycle: 8 ms", {**DAYS, "traffic": {"kind": "web", "cycle": "8 ms"}}),
+    ("traffic.frame: 8639 us", {**DAYS, "traffic": VIDEO}),
+    ("tcp.timer.max_rto: 8639 us", {**DAYS, "tcp": {"timer": TIMER}}),
+    # The timer backs off at most six times.
+    ("tcp.timer.initial_rto: 134 us", {**DAYS, "tcp": {"timer": {
+        **TIMER, "min_rto": "134 us", "initial_rto": "134 us", "max_rto": "60 s"}}}),
+    ("traces.vc_queue_interval: 8 ms", {**DAYS, "traces": {"vc_queue": True, "vc_queue_interval": "8 ms"}}),
+    ("traffic.on: 1 us", {**DAYS, "duration": "1 s", "traffic": BURSTS}),
+    ("network.group[1].traffic.on: 1 us", {**DAYS, "duration": "1 s", "network": GROUP}),
+    ("traffic.times.shape: 1.000000000000001", {**DAYS, "traffic": {
+        **BURSTS, "on": "1 s", "off": "1 s", "times": {"kind": "pareto", "shape": 1.000000000000001}}}),
+    ("network.vbr.period: 1 us", VBR),
 )  # fmt: skip
+
+
+@pytest.mark.parametrize(("field", "fields"), EXCESSIVE)
 def test_excessive_repetition_is_rejected(field: str, fields: dict[str, Any]) -> None:
     with pytest.raises(ScenarioError) as refused:
         Scenario(defaults="1996", **fields).resolve()

@@ -3,7 +3,7 @@
 use crate::errors::ScenarioError;
 use longpipe_scenario::rules::{self, Rules as OfPart};
 use longpipe_scenario::topology::BothWays;
-use longpipe_scenario::{self as scenario, checks, framing, input, network, rows, DirectedLinks, Problems};
+use longpipe_scenario::{self as scenario, checks, framing, input, network, repetition, rows, DirectedLinks, Problems};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -104,6 +104,11 @@ impl Topology {
     /// or a guaranteed rate for which there is no room.
     fn check_flows(&self, ports: &Ports) -> PyResult<()> {
         checks::check_flows(&self.0, &ports.0).map_err(raised)
+    }
+
+    /// Raises ScenarioError for an event that repeats more than a billion times in the run, and for endless bursts.
+    fn check_repetition(&self, ports: &Ports, repeating_json: &str) -> PyResult<()> {
+        repetition::check(&self.0, &ports.0, repeating_json).map_err(raised)
     }
 
     /// Returns the VBR sources in the form of the core, as JSON. Raises ScenarioError if they cannot send through the

@@ -193,11 +193,7 @@ pub fn vbr(topology: &Topology, ports: &Ports) -> Result<Vec<Vbr>, Problems> {
     let firsts: Vec<usize> = topology.vbr_routes.iter().map(|route| route[0]).collect();
     let sources = topology.graph.vbr.iter().zip(&topology.vbr_routes).enumerate();
     let rows = sources.map(|(i, (source, route))| {
-        let field = if topology.graph.dumbbell.is_some() {
-            "network.vbr".to_owned()
-        } else {
-            format!("network.vbr[{i}]")
-        };
+        let field = topology.vbr_field(i);
         let shared = firsts.iter().filter(|first| **first == route[0]).count() > 1;
         if shared || used[route[0]] {
             let from = &source.from;
@@ -209,11 +205,15 @@ pub fn vbr(topology: &Topology, ports: &Ports) -> Result<Vec<Vbr>, Problems> {
             let needs = format!("needs at most the rate of its slowest link, {slowest}");
             return Err(format!("{field}.rate: {rate}; {needs}").into());
         }
+        let on_ps = units::parse(TIME, &source.period).unwrap_or_default();
         Ok(Vbr {
             route: topology.copies.route(route, 0),
             peak_bps: units::parse(RATE, rate).unwrap_or_default(),
-            on_ps: units::parse(TIME, &source.period).unwrap_or_default(),
-            off_ps: off_ps(source).unwrap_or_default(),
+            on_ps,
+            off_ps: match cycle_ps(source) {
+                u64::MAX => u64::MAX,
+                cycle_ps => cycle_ps - on_ps,
+            },
             start_ps: units::parse(TIME, &source.phase).unwrap_or_default(),
         })
     });
@@ -221,7 +221,7 @@ pub fn vbr(topology: &Topology, ports: &Ports) -> Result<Vec<Vbr>, Problems> {
 }
 
 /// Returns the lowest rate among the links of a route, as written.
-fn slowest_rate<'a>(topology: &'a Topology, route: &[usize]) -> &'a str {
+pub(crate) fn slowest_rate<'a>(topology: &'a Topology, route: &[usize]) -> &'a str {
     let slowest = route.iter().min_by_key(|link| topology.rate_bps(**link));
     slowest.map_or("", |link| {
         let settings = topology.settings(*link);
@@ -251,13 +251,10 @@ pub struct Vbr {
     pub start_ps: u64,
 }
 
-/// Returns the mean duration of a pause [ps], with which a source sends for the fraction `duty` of the time. Longer
-/// pauses than 64 bits can represent do not end within a run.
-fn off_ps(source: &VbrSource) -> Option<u64> {
-    let on_ps = units::parse(TIME, &source.period)?;
+/// Returns the mean time [ps] from burst to burst, of which a source sends for the fraction `duty`. Longer times than 64
+/// bits can represent do not end within a run.
+pub(crate) fn cycle_ps(source: &VbrSource) -> u64 {
+    let on_ps = units::parse(TIME, &source.period).unwrap_or_default();
     let duty = Decimal::read(&source.duty);
-    Some(
-        duty.and_then(|duty| duty.divides(on_ps))
-            .map_or(u64::MAX, |cycle_ps| cycle_ps - on_ps),
-    )
+    duty.and_then(|duty| duty.divides(on_ps)).unwrap_or(u64::MAX)
 }

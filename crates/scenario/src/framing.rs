@@ -34,7 +34,7 @@ pub(crate) fn problems(topology: &Topology, ports: &Ports) -> Vec<String> {
 }
 
 /// Returns the policies that the scenario sets, with the names of their fields.
-fn policies<'a>(topology: &'a Topology, ports: &'a Ports) -> Vec<(String, &'a Part)> {
+pub(crate) fn policies<'a>(topology: &'a Topology, ports: &'a Ports) -> Vec<(String, &'a Part)> {
     let mut policies = vec![("switch.policy".to_owned(), &ports.policy)];
     let graph = &topology.graph;
     let mut add = |link: usize, name: &str, policy: Option<usize>| {

@@ -201,6 +201,10 @@ pub struct Part {
     pub unit: Option<String>,
     /// Parameters of a medium access.
     pub access: Option<AccessConfig>,
+    /// Time between updates of a policy.
+    pub update: Option<String>,
+    /// Mean durations of the good and the bad state of losses in time.
+    pub states: Option<[String; 2]>,
     /// Field and message of each rule that the part violates by itself.
     pub problems: Vec<(String, String)>,
 }
@@ -401,9 +405,9 @@ impl Part {
         self.problems.iter().map(shown)
     }
 
-    /// Reads the parameters of a part in the form of the core, and its problems.
+    /// Reads the parameters of a part in the form of the core, its problems, and its fields as the scenario sets them.
     fn of(mut row: Json<'_>) -> Option<Part> {
-        let (mut table, problems) = (row.item(0), row.item(1).list().into_iter());
+        let (mut table, problems, mut set) = (row.item(0), row.item(1).list().into_iter(), row.item(2));
         let problems = problems.map(|mut problem| Some((problem.item(0).text()?, problem.item(1).text()?)));
         let problems = problems.collect::<Option<_>>()?;
         let is_access = at(&table, "kind")
@@ -427,6 +431,11 @@ impl Part {
             classes,
             unit: table.take("unit").text(),
             access,
+            update: set.take("update").text(),
+            states: match [set.take("good").text(), set.take("bad").text()] {
+                [Some(good), Some(bad)] => Some([good, bad]),
+                _ => None,
+            },
             problems,
         })
     }

@@ -17,6 +17,7 @@ pub mod network;
 mod packets;
 mod ports;
 mod problems;
+pub mod repetition;
 mod routes;
 pub mod rows;
 pub mod rules;

@@ -205,7 +205,7 @@ fn shown_exactly(value: &Json<'_>) -> String {
 
 /// Formats a number with at most six significant digits, as `%g` does. The formats of the standard library would be 20 kB of
 /// the page.
-fn six_digits(number: f64) -> String {
+pub(crate) fn six_digits(number: f64) -> String {
     let (size, ten) = (number.abs(), |power: i32| 10f64.powi(power));
     if size == 0.0 || !size.is_finite() {
         return repr_of_float(number).trim_end_matches(".0").to_owned();

@@ -365,6 +365,14 @@ impl Topology {
         }
     }
 
+    /// Returns the name of the field of a VBR source.
+    pub(crate) fn vbr_field(&self, i: usize) -> String {
+        match self.graph.dumbbell {
+            Some(_) => "network.vbr".to_owned(),
+            None => format!("network.vbr[{i}]"),
+        }
+    }
+
     /// Returns the name of the field of a flow, or of the group that begins with it.
     pub(crate) fn flow_field(&self, i: usize) -> String {
         let grouped = self

@@ -1,7 +1,7 @@
 //! The resolved network of a scenario, which is passed as JSON: see crates/scenario.
 
 use longpipe_scenario::rules::{self, Rules};
-use longpipe_scenario::{self as scenario, checks, input, network, rows, Problems};
+use longpipe_scenario::{self as scenario, checks, input, network, repetition, rows, Problems};
 use serde_json::to_string;
 use wasm_bindgen::prelude::*;
 
@@ -90,6 +90,14 @@ impl Topology {
     /// Returns the first problem.
     pub fn check_flows(&self, ports: &Ports) -> Result<(), JsError> {
         checks::check_flows(&self.0, &ports.0).map_err(thrown)
+    }
+
+    /// Checks that no event repeats more than a billion times in the run, and that bursts end.
+    ///
+    /// # Errors
+    /// Returns the first problem.
+    pub fn check_repetition(&self, ports: &Ports, repeating_json: &str) -> Result<(), JsError> {
+        repetition::check(&self.0, &ports.0, repeating_json).map_err(thrown)
     }
 
     /// Returns the VBR sources in the form of the core, as JSON.

@@ -33,7 +33,7 @@ export function violations(part: Part): [string, string][] {
 }
 
 /** Returns a value in which parts are tables. */
-function plain(value: Value): Json {
+export function plain(value: Value): Json {
     if (Array.isArray(value)) return value.map(plain);
     if (typeof value !== "object" || value === null) return value;
     return Object.fromEntries(Object.entries(value.values).map(([name, item]) => [name, plain(item)]));

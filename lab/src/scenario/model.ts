@@ -58,8 +58,9 @@ export interface Model {
     after_loss?: string;
     after_mark?: string;
     by_model?: string;
-    /** How the data of a source are transported. */
+    /** How the data of a source are transported, and the field with the time between events that repeat in any case. */
     transport?: string;
+    repeats?: string;
 }
 
 /** A choice: its text, and the value of the field. */

@@ -59,6 +59,7 @@ function coreOf(scenario: Part, topology: Topology): JsonTable {
     }
     checkTogether(scenario, topology, tcps, ports);
     topology.checkFlows(ports);
+    topology.checkRepetition(scenario, tcps, ports);
     links ??= linksAndWindows(scenario, topology, ports, tcps)[0];
     const switches = valueOf(scenario, "switch") as Part;
     return {

@@ -1,7 +1,7 @@
 /** The network of a scenario: nodes, links, routes, buffers, windows and starts of flows (see crates/scenario). */
 import { Topology as Core, Ports } from "../../build/engine/engine";
 import { checkPart } from "./check";
-import { hasTimestamps, violations } from "./constraints";
+import { hasTimestamps, plain, violations } from "./constraints";
 import { type Json, type JsonTable, coreFields, toJson } from "./core";
 import { ScenarioError } from "./errors";
 import { field, model } from "./model";
@@ -92,7 +92,7 @@ export class Topology {
                 ...Object.fromEntries(PARTS.map((name) => [name, number(link.values[name] ?? null)])),
                 ...Object.fromEntries(LISTS.map((name) => [name, ((link.values[name] ?? []) as Part[]).map(number)])),
             })),
-            parts: this.parts.map((part) => [coreFields(part), violations(part)]),
+            parts: this.parts.map((part) => [coreFields(part), violations(part), plain(part)]),
             flows: flows.map((flow) => {
                 const [name, from, to, route, back, ofClass] = picked(flow, ["name", "from", "to", "route", "return_route", "class"]);
                 const rate = ((valueOf(flow, "service") as Part | null)?.values["mcr"] ?? null) as Json;
@@ -124,6 +124,26 @@ export class Topology {
     /** Throws ScenarioError for a proxy's buffer, a class or a guaranteed rate that does not fit the network. */
     checkFlows(ports: Ports): void {
         refused(() => this.core.check_flows(ports));
+    }
+
+    /** Throws ScenarioError for an event that repeats more than a billion times in the run, and for endless bursts. */
+    checkRepetition(scenario: Part, tcps: Part[], ports: Ports): void {
+        const traffics = [valueOf(scenario, "traffic") as Part];
+        const [distinct, traces] = [[...new Set(tcps)], valueOf(scenario, "traces") as Part];
+        const flows = this.flows.map((flow, i): Json => {
+            const [traffic, tcp] = [valueOf(flow, "traffic") as Part | null, valueOf(flow, "tcp") as Part | null];
+            if (traffic !== null && !traffics.includes(traffic)) traffics.push(traffic);
+            return [traffic === null ? null : traffics.indexOf(traffic), distinct.indexOf(tcps[i] as Part), tcp?.written.has("timer") === true];
+        });
+        const repeating = {
+            duration: valueOf(scenario, "duration") as string,
+            traffics: traffics.map((traffic) => [plain(traffic), model(traffic.part).repeats ?? null, model(traffic.part).transport === "tcp"]),
+            tcps: distinct.map((tcp) => [valueOf(tcp, "mss") as string, plain(valueOf(tcp, "timer"))]),
+            flows,
+            sampling: valueOf(traces, "vc_queue") === true ? (valueOf(traces, "vc_queue_interval") as string) : null,
+            most_pause: (field("OnOff", "period")?.type as { high: string }).high,
+        };
+        refused(() => this.core.check_repetition(ports, toJson(repeating)));
     }
 
     /**
@@ -226,7 +246,7 @@ export function portsOf(scenario: Part, tcps: Part[], datagrams: bigint[]): Port
     const fields = {
         cells: valueOf(scenario, "framing") === "aal5",
         buffer: valueOf(switches, "buffer") as string,
-        policy: [coreFields(policy), violations(policy)],
+        policy: [coreFields(policy), violations(policy), plain(policy)],
         scheduler: kindOf(valueOf(switches, "scheduler") as Part),
         ties: valueOf(switches, "ties") as string,
         tcps: distinct.map((tcp) => [valueOf(tcp, "mss") as string, hasTimestamps(tcp), valueOf(tcp, "receiver_window") as string]),

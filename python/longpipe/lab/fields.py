@@ -32,7 +32,7 @@ _WITHOUT_CONTROLS: Final = (
     *("group", "vbr", "pep", "nodes", "links", "flows"), *beyond.ACCESSES, *beyond.CONDITIONERS,
 )  # fmt: skip
 # Attributes of kinds that the page uses.
-FACTS: Final = ("label", "is_model", "detection", "after_loss", "after_mark", "by_model", "transport")
+FACTS: Final = ("label", "is_model", "detection", "after_loss", "after_mark", "by_model", "transport", "repeats")
 
 
 def models() -> Json:

@@ -11,7 +11,7 @@ from longpipe.scenario.core import core_fields
 from longpipe.scenario.own_class import Python
 from longpipe.scenario.schedulers import Fifo
 from longpipe.scenario.tcp import Tcp
-from longpipe.scenario.topology import Topology, core_part
+from longpipe.scenario.topology import Topology, core_part, plain
 from longpipe.units import SIZE
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def ports_of(scenario: "Scenario", tcps: Sequence[Tcp], datagrams: Sequence[int]
     fields = {
         "cells": scenario.framing == "aal5",
         "buffer": switch.buffer,
-        "policy": (core_fields(switch.policy), list(switch.policy.problems())),
+        "policy": (core_fields(switch.policy), list(switch.policy.problems()), plain(switch.policy)),
         "scheduler": switch.scheduler.kind,
         "ties": switch.ties,
         "tcps": [(tcp.mss, tcp.timestamps, tcp.receiver_window) for tcp in distinct.values()],

@@ -65,7 +65,7 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
     check(scenario, topology, tcps, ports)
     topology.check_flows(ports)
     _check_vbr(network, topology, moving)
-    check_repetition(scenario, topology, tcps)
+    check_repetition(scenario, topology, tcps, ports)
     if links is None:
         links, _ = directed_links(scenario, topology, tcps, ports)
     for link, one in moving.items():

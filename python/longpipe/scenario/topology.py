@@ -156,7 +156,7 @@ class Topology:
             "nodes": [(node.name, node.kind, node.send_jitter) for node in nodes],
             "links": links if nodes else [],
             "settings": settings,
-            "parts": [(_core_without_table(part), list(part.problems())) for part in self.parts],
+            "parts": [(_core_without_table(part), list(part.problems()), plain(part)) for part in self.parts],
             "flows": [_row_of(flow, traffic, is_split=bool(peps)) for flow in first_flows(network)],
             "vbr": [source.model_dump(by_alias=True) for source in vbr_of(network)],
             "peps": [(name, pep.buffer) for name, pep in peps.items()],
@@ -183,6 +183,11 @@ class Topology:
         """Raises ScenarioError for a proxy's buffer, a class or a guaranteed rate that does not fit the network."""
         with _problems():
             self._core.check_flows(ports)
+
+    def check_repetition(self, ports: _core.Ports, repeating: dict[str, object]) -> None:
+        """Raises ScenarioError for an event that repeats too often in the run, and for endless bursts."""
+        with _problems():
+            self._core.check_repetition(ports, _json(repeating))
 
     def vbr(self, ports: _core.Ports) -> list[dict[str, Any]]:
         """Returns routes, rates and times of VBR sources for the core.
@@ -228,6 +233,11 @@ class Topology:
             flow["route"], flow["return_route"] = ways[way]
             flows.append(flow)
         return flows
+
+
+def plain(part: Model) -> dict[str, object]:
+    """Returns the fields of a part that are text, as the scenario sets them."""
+    return {name: value for name, value in part.__dict__.items() if isinstance(value, str)}
 
 
 def core_part(part: Model) -> dict[str, Any]:
