@@ -290,7 +290,7 @@ impl Packet {
     /// flags other than ECT.
     #[inline(always)]
     pub fn is_stamped_data(&self) -> bool {
-        let extras = (self.rest & (EXTRAS & !CAPABLE)) ^ (OPTIONS | STAMP_ALONE);
+        let extras = (self.rest & (EXTRAS & !CAPABLE | STAMP_ALONE)) ^ (OPTIONS | STAMP_ALONE);
         (self.place & (u64::from(REQUEST) << 32 | 1)) | extras == 0
     }
 

@@ -225,7 +225,7 @@ impl Receiver {
     /// determined only by the number of segments, the timestamp and the window; `capable` segments carry ECT. Returns
     /// whether an ACK is due, which `answer_in_order` returns, or `poll_transmit` if `counts_marks` holds. If this
     /// function returns None, nothing has changed, and the caller must call `on_segment`.
-    #[inline]
+    #[inline(always)]
     pub fn take_in_order(
         &mut self,
         now: Time,

@@ -26,6 +26,8 @@ proptest! {
         let mut options = Options::default();
         let packet = Packet::new(Circuit(u32::from(request)), mark, 7, &data, &mut options).further();
         prop_assert_eq!(packet.contents(&options), Contents::Data(data));
+        let is_alone = !(request | marked | reduced | push) && opening == Opening::Over;
+        prop_assert_eq!(packet.is_stamped_data(), is_alone && stamp.is_some());
         prop_assert_eq!((u32::from(packet.bytes()), packet.step()), (data.packet_bytes(), 8));
         let packet = Packet::new(Circuit(u32::from(!request)), mark, 7, &ack, &mut options);
         prop_assert_eq!(packet.contents(&options), Contents::Ack(ack));
