@@ -471,14 +471,14 @@ impl Ip {
         let (mut rest, mut lost) = (None, None);
         let (length, stamp, capable) = (sender.mss_bytes(), sender.stamp(arrival), sender.is_capable(false));
         let burst = sender.begin_burst(arrival);
+        // One loop, because a closure for two loops would be called for each packet.
         loop {
             let sequence = match burst {
                 Some(end) => sender.poll_burst(arrival, end),
-                None => sender.poll_after_ack(arrival).map(|segment| segment.sequence),
+                None => sender.poll_after_ack(arrival),
             };
             let Some(sequence) = sequence else { break };
-            let own = (sequence, length, capable);
-            let packet = Packet::stamped(Circuit::of_data(flow), step, own, stamp);
+            let packet = Packet::stamped(Circuit::of_data(flow), step, (sequence, length, capable), stamp);
             let Some(next_arrival) = wire.send(arrival, packet.bytes(), |_| (0, packet.is_capable())) else {
                 lost = Some((packet, stamp));
                 break;
@@ -518,14 +518,13 @@ impl Ip {
         if !(hosts.early_delivery.in_order && hosts.flows[flow.index()].sender.resume_in_order(now)) {
             return false;
         }
-        let (Entry { link, step }, base) = (hosts.flows[flow.index()].way, hosts.flows[flow.index()].base);
+        let state = &hosts.flows[flow.index()];
+        let (Entry { link, step }, base, sender) = (state.way, state.base, &state.sender);
+        let (length, stamp, capable) = (sender.mss_bytes(), sender.stamp(now), sender.is_capable(false));
         let mut sends = false;
-        while let Some(segment) = hosts.flows[flow.index()].sender.poll_after_ack(now) {
+        while let Some(sequence) = hosts.flows[flow.index()].sender.poll_after_ack(now) {
             sends = true;
-            let (own, stamp) = (
-                (base + segment.sequence, segment.length, segment.ecn.capable),
-                segment.timestamp,
-            );
+            let own = (base + sequence, length, capable);
             let packet = Packet::stamped(Circuit::of_data(flow), step, own, stamp);
             let wire = &mut self.wires[link.index()];
             let circuit_and_ecn = |_| (self.routes.local(&self.topology, packet), packet.is_capable());

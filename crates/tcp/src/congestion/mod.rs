@@ -292,6 +292,25 @@ impl Controller for Congestion {
     }
 }
 
+/// Evaluates an expression with a controller. The expression is compiled separately for the controllers that most senders
+/// use, so that the properties of an ACK need not be stored in memory.
+macro_rules! with_usual {
+    ($congestion:expr, $controller:ident => $does:expr) => {
+        match $congestion {
+            $crate::congestion::Congestion::Bbr(bbr) => {
+                let $controller = &mut **bbr;
+                $does
+            }
+            $crate::congestion::Congestion::Cubic(cubic) => match &mut **cubic {
+                $crate::congestion::paper_or_linux::Ruled::Linux($controller) => $does,
+                $crate::congestion::paper_or_linux::Ruled::Paper($controller) => $does,
+            },
+            $controller => $does,
+        }
+    };
+}
+pub(crate) use with_usual;
+
 /// Applies an update to the window. Returns the update's pacing rate, if any.
 #[inline(always)]
 fn take(update: CwndUpdate, flight: &mut Flight) -> Option<Pacing> {

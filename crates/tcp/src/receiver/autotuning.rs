@@ -389,7 +389,7 @@ impl AutotunedWindow {
 
     /// Processes a segment that was sent at `sent`, arrived in order and ends at byte `end`, while data wait beyond a
     /// hole. The application reads the segment at once. Returns whether the window grew.
-    #[inline]
+    #[inline(always)]
     pub fn on_segment(&mut self, now: Time, sent: Time, end: u64, beyond: OutOfOrderData) -> bool {
         // The application reads the segment after the window has grown.
         let occupied = self.occupied(beyond) + self.mss * OCCUPIED_16THS / 16;

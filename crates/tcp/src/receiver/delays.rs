@@ -129,7 +129,7 @@ impl Receiver {
     }
 
     /// Updates the delay of ACKs from the gap before an in-order segment.
-    #[inline]
+    #[inline(always)]
     pub(super) fn measure_gap(&mut self, now: Time) {
         let window = self.window.as_deref();
         if let Some(delays) = &mut self.delays {

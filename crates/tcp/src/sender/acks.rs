@@ -4,7 +4,7 @@ use super::timers::Timer;
 use super::{opening, records, Sender, NOTHING};
 use crate::congestion::control::{Ack, AckSample, Cause};
 use crate::congestion::flight::Flight;
-use crate::congestion::WindowAdjustment;
+use crate::congestion::{with_usual, Controller, WindowAdjustment};
 use crate::journal::EventCause;
 use crate::recovery::rack::RecoveryStep;
 use crate::recovery::recover::{Advance, Recover, Resend};
@@ -438,11 +438,13 @@ impl Sender {
         let Some(cc_state) = &mut self.cc_state else {
             return;
         };
-        let in_flight = cc_state.in_flight(&self.flight);
-        let (flight, srtt) = ((&self.flight, in_flight), self.rtt.exact_srtt());
-        let ack = before.report(now, flight, (summary, turn), srtt, cc_state);
-        cc_state.set_pacing(self.congestion.on_ack(&ack, &mut self.flight));
-        cc_state.update_window_pacing(&self.flight, ack.srtt, ack.least_rtt);
+        let (in_flight, srtt) = (cc_state.in_flight(&self.flight), self.rtt.exact_srtt());
+        let flight = &mut self.flight;
+        with_usual!(&mut self.congestion, controller => {
+            let ack = before.report(now, (flight, in_flight), (summary, turn), srtt, cc_state);
+            cc_state.set_pacing(controller.take_ack(&ack, flight));
+        });
+        cc_state.update_window_pacing(&self.flight, srtt, summary.least_rtt);
     }
 
     /// Performs a retransmission; if `begins` is true, it starts a recovery.

@@ -7,8 +7,7 @@ use super::timers::Timer;
 use super::{expiry, Sender};
 use crate::congestion::control::Sent;
 use crate::congestion::flight::Flight;
-use crate::congestion::paper_or_linux::Ruled;
-use crate::congestion::{Congestion, Controller};
+use crate::congestion::{with_usual, Controller};
 use crate::recovery::rack::{Rack, RecoveryStep};
 use crate::recovery::Recovery;
 use crate::retransmission_queue::RetransmissionQueue;
@@ -115,27 +114,14 @@ impl Sender {
             rto: &mut self.rto,
             measured: &mut self.measured,
         };
-        // Compiled separately for the controllers that most senders use, so that their samples need not be stored.
-        if let Congestion::Cubic(cubic) = &mut self.congestion {
-            if let Ruled::Linux(cubic) = &mut **cubic {
-                parts.take(cubic, now, acknowledgement, echo);
-                return true;
-            }
-        }
-        match &mut self.congestion {
-            Congestion::Bbr(bbr) => parts.take(&mut **bbr, now, acknowledgement, echo),
-            several => parts.take(several, now, acknowledgement, echo),
-        }
+        with_usual!(&mut self.congestion, controller => parts.take(controller, now, acknowledgement, echo));
         true
     }
 
-    /// Returns a full segment without PSH that was never sent before, if the window and the pacer allow it. May be called only
-    /// after `is_in_order`, `take_in_order` or `resume_in_order` has returned true; the timers are set by
-    /// `end_in_order`.
+    /// Returns the full segment at byte `sequence`, without PSH, that was sent for the first time at `now`.
     #[inline]
-    pub fn poll_after_ack(&mut self, now: Time) -> Option<DataSegment> {
-        let sequence = self.send_in_order(now)?;
-        Some(DataSegment {
+    pub fn full_segment(&self, now: Time, sequence: u64) -> DataSegment {
+        DataSegment {
             sequence,
             length: self.flight.mss,
             retransmission: false,
@@ -146,7 +132,7 @@ impl Sender {
             },
             opening: Opening::Over,
             push: false,
-        })
+        }
     }
 
     /// Returns the end of the full segments without PSH, never sent before, that the window allows, if the sender needs to
@@ -212,8 +198,11 @@ impl Sender {
         }
     }
 
+    /// Sends a full segment without PSH that was never sent before, if the window and the pacer allow it. Returns its first
+    /// byte; `full_segment` returns the segment. May be called only after `is_in_order`, `take_in_order` or
+    /// `resume_in_order` has returned true; the timers are set by `end_in_order`.
     #[inline]
-    fn send_in_order(&mut self, now: Time) -> Option<u64> {
+    pub fn poll_after_ack(&mut self, now: Time) -> Option<u64> {
         let flight = &mut self.flight;
         let (sequence, mss) = (flight.nxt, u64::from(flight.mss));
         let end = sequence + mss;
@@ -388,19 +377,12 @@ mod tests {
                             ..AckSegment::default()
                         };
                         if ack == stamp && sender.take_in_order(now, ack.acknowledgement, ack.echo.get()) {
+                            let full = sender.full_segment(now, 0);
+                            let segment = |sequence| DataSegment { sequence, ..full };
                             let burst = sender.begin_burst(now);
                             ready.extend(std::iter::from_fn(|| match burst {
-                                Some(end) => sender.poll_burst(now, end).map(|sequence| DataSegment {
-                                    sequence,
-                                    length: sender.mss_bytes(),
-                                    timestamp: sender.stamp(now),
-                                    ecn: Ecn {
-                                        capable: sender.is_capable(false),
-                                        ..Ecn::default()
-                                    },
-                                    ..DataSegment::default()
-                                }),
-                                None => sender.poll_after_ack(now),
+                                Some(end) => sender.poll_burst(now, end).map(segment),
+                                None => sender.poll_after_ack(now).map(segment),
                             }));
                             sender.end_in_order(now);
                         } else {
@@ -418,7 +400,9 @@ mod tests {
             } else {
                 if timers[0] <= now.into() {
                     if sender.resume_in_order(now) {
-                        ready.extend(std::iter::from_fn(|| sender.poll_after_ack(now)));
+                        let full = sender.full_segment(now, 0);
+                        let segment = |sequence| DataSegment { sequence, ..full };
+                        ready.extend(std::iter::from_fn(|| sender.poll_after_ack(now).map(segment)));
                         if !ready.is_empty() {
                             sender.end_in_order(now);
                         }

@@ -74,14 +74,15 @@ impl Pacer {
             return;
         };
         if now >= self.next {
-            self.lateness = (now - self.next).0 as f64;
+            self.lateness = (now - self.next).0 as i64 as f64;
             let quantum = u64::from(pacing.quantum_bytes).min(self.max_quantum);
             (self.next, self.began, self.left) = (now, now, quantum);
         }
-        let duration = length as f64 * PS_TIMES_BITS / pacing.rate_bps as f64;
+        // These numbers are below 2^63, and conversions of signed integers take fewer instructions.
+        let duration = length as i64 as f64 * PS_TIMES_BITS / pacing.rate_bps as f64;
         let catch_up = self.lateness.min(duration / 2.0);
         self.lateness -= catch_up;
-        self.next = Time(self.next.0.saturating_add((duration - catch_up) as u64));
+        self.next = Time(self.next.0.saturating_add((duration - catch_up) as i64 as u64));
         self.left = self.left.saturating_sub(length);
     }
 

@@ -275,7 +275,8 @@ impl FineTimer {
     #[inline(always)]
     fn limit(&mut self) {
         // The largest RTO is at most 10^17 ps, less than 2^57.
-        self.rto = Span((self.estimate.clamp(self.min, self.max) << self.backoff).min(self.max));
+        // `clamp` would be a call.
+        self.rto = Span((self.estimate.max(self.min).min(self.max) << self.backoff).min(self.max));
     }
 }
 

@@ -112,12 +112,12 @@ impl Sender {
                 return None;
             }
             if self.is_in_order() {
-                let segment = self.poll_after_ack(now);
-                if segment.is_some() {
+                if let Some(sequence) = self.poll_after_ack(now) {
                     self.set_timers_in_order(now);
+                    return Some(self.full_segment(now, sequence));
                 }
-                if segment.is_some() || self.has_full_segment() {
-                    return segment;
+                if self.has_full_segment() {
+                    return None;
                 }
             }
             return records::poll(self, now);

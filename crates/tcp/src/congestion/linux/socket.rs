@@ -192,7 +192,12 @@ impl Socket {
     }
 
     /// Returns windows for the sender; a window that the module did not change keeps its fraction of a segment.
+    #[inline]
     pub fn update(&self, before: (u32, u32), flight: &Flight) -> CwndUpdate {
+        // Most ACKs change neither.
+        if self.windows() == before {
+            return CwndUpdate::unchanged(flight);
+        }
         let bytes = |now: u32, before: u32, bytes: f64| {
             if now == before {
                 bytes
