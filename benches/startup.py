@@ -1,10 +1,11 @@
 """Measures processor time of starts: `longpipe --help`, a small `longpipe run`, and `import numpy` for comparison.
 
-Usage: python benches/startup.py [ROUNDS]. The commands of a round run one after another, so that other work on the
-machine affects all of them equally. Each number is the minimum over all rounds of the user plus system time [s],
-because other work on the machine can only add to it.
+Usage: python benches/startup.py [ROUNDS]. Bytecode is cached, as in an installed package. The commands of a round run
+one after another, so that other work on the machine affects all of them equally. Each number is the minimum over all
+rounds of the user plus system time [s], because other work on the machine can only add to it.
 """
 
+import os
 import resource
 import subprocess
 import sys
@@ -31,7 +32,8 @@ def cpu_seconds(command: list[str], folder: Path) -> float:
 
 
 def _run(command: list[str], folder: Path) -> None:
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)  # noqa: S603 - commands of this file
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, env=environment)  # noqa: S603 - commands of this file
 
 
 def main(rounds: int) -> None:
