@@ -223,13 +223,11 @@ impl<'a> Graph<'a> {
     /// Returns the groups of ports into which they may be divided, the simplest first.
     fn groupings(&self, threads: usize) -> Vec<Vec<Vec<usize>>> {
         let ports = self.ports();
-        let mut feeds_ports = HashSet::new();
-        for &(from, to) in &self.hops {
-            if self.owner(from) != self.owner(to) {
-                feeds_ports.insert(self.owner(from));
-            }
-        }
-        let (inner, outer): (Vec<usize>, Vec<usize>) = ports.iter().partition(|port| feeds_ports.contains(port));
+        let by_host = |link: usize| self.scenario.is_host(self.scenario.links[link].from);
+        let entered = self.hops.iter().filter(|&&(from, _)| by_host(from));
+        let entries: HashSet<usize> = entered.map(|&(_, to)| self.owner(to)).collect();
+        // Hosts reach some ports at once, and some ports reach hosts at once.
+        let (inner, outer): (Vec<usize>, Vec<usize>) = ports.iter().partition(|port| entries.contains(port));
         let regions = self.regions(&ports, threads);
         let by_region = |group: &[usize]| -> Vec<Vec<usize>> {
             (0..threads)
