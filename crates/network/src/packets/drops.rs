@@ -44,7 +44,7 @@ pub enum DropCause {
     /// The queue of the packet's flow was full, although the buffer was not (`flow_limit` of `fq`).
     #[strum(props(counters = "overflow", limit = "buffer"))]
     FlowLimit = 10,
-    /// The transmissions of medium access failed: a collision, a frame above the present Es/N0, or a block that RLC gave up.
+    /// Transmissions of medium access failed: a collision, a frame above the present Es/N0, or a block that RLC gave up.
     #[strum(props(counters = "access", limit = "random loss"))]
     Access = 11,
 }
