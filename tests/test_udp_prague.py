@@ -39,10 +39,11 @@ def test_flow_alone_fills_the_link() -> None:
     assert rate > 0.85 * 50
 
 
-def test_flows_of_five_and_twenty_ms_get_similar_rates() -> None:
-    udp_prague = {"tcp": {"congestion": "udp-prague"}}
+def test_rates_of_flows_of_five_and_twenty_ms_depend_little_on_their_rtts() -> None:
+    udp_prague: dict[str, object] = {"tcp": {"congestion": "udp-prague"}}
     short, long = rates_mbps(udp_prague, {**udp_prague, "access_delay": "7.5 ms"})
-    assert short == pytest.approx(long, rel=0.4)
+    # Rates in inverse proportion to the RTT, as without a virtual RTT, would differ by a factor of four.
+    assert 1 / 2 < short / long < 2
 
 
 def test_shares_the_link_with_tcp_prague() -> None:
