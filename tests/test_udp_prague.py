@@ -1,7 +1,5 @@
 """UDP Prague fills a link with DualPI2, shares it with Prague, and gives flows of different RTTs similar rates."""
 
-import pytest
-
 import udp_prague_witness
 from longpipe import Scenario, simulate
 
