@@ -30,6 +30,7 @@ AIMD, RATE = MODULES / "tcp_aimd.c", MODULES / "tcp_rate.c"
 # The path has 10 Mbit/s, 100 ms and a buffer of 100 packets; the first loss occurs after 1.2 s.
 PATH = Scenario.from_toml("""
 duration = "5 s"
+schema = 1
 framing = "ip"
 tcp.profile = "linux-6"
 tcp.receiver_window = "2 MB"

@@ -150,7 +150,7 @@ pub fn any_tcp() -> impl Strategy<Value = TcpDraft> {
 /// Removes ECN from a connection whose packets cannot be marked.
 pub fn without_marks(tcp: &mut TcpConfig) {
     tcp.ecn = EcnConfig::Off {};
-    if let CongestionConfig::Dctcp(_) | CongestionConfig::Prague(_) = tcp.congestion {
+    if let CongestionConfig::Dctcp(_) | CongestionConfig::Prague(_) | CongestionConfig::UdpPrague(_) = tcp.congestion {
         tcp.congestion = CongestionConfig::Aimd(AimdConfig { byte_counting: false });
     }
 }
@@ -292,7 +292,7 @@ impl TcpDraft {
     /// Returns the ECN mode; half of the connections have none.
     fn ecn(&self) -> EcnConfig {
         match (self.congestion, self.choice(22), self.choice(23)) {
-            (CongestionKind::Prague, ..) => EcnConfig::Accurate {
+            (CongestionKind::Prague | CongestionKind::UdpPrague, ..) => EcnConfig::Accurate {
                 abe: self.choice(24),
                 option: self.choice(23),
             },
