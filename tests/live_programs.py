@@ -9,6 +9,7 @@ from typing import Any
 
 # A path with a delay of 10 ms in each direction and without other traffic.
 IDLE = """
+schema = 1
 duration = "1 s"
 framing = "ip"
 [network]

@@ -52,7 +52,7 @@ def test_errors_show_control_characters_as_escapes(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("namespaces")
 def test_a_name_is_no_markup_of_a_live_path(tmp_path: Path) -> None:
-    (tmp_path / "a.toml").write_text('schema = 1\nname = "[/x]\\u001b[2J"\n' + IDLE)
+    (tmp_path / "a.toml").write_text('name = "[/x]\\u001b[2J"\n' + IDLE)
     done = live(str(tmp_path / "a.toml"), "--", "true")
     assert (done.returncode, done.stderr.partition(", ")[0]) == (0, r"live: [/x]\x1b[2J")
 

@@ -26,10 +26,10 @@ LINE = f"{PANIC}; a defect of longpipe, please report it with scenario {SCENARIO
 def _defect_at_seed_3(monkeypatch: pytest.MonkeyPatch) -> None:
     run = _core.run
 
-    def fails(scenario_json: str, seed: int, *more: Any) -> dict[str, Any]:  # noqa: ANN401 - the rest is passed on
+    def fails(scenario_json: str, seed: int, *more: Any, **named: Any) -> dict[str, Any]:  # noqa: ANN401 - passed on
         if seed == 3:
             raise _core.DefectError(PANIC)
-        return run(scenario_json, seed, *more)
+        return run(scenario_json, seed, *more, **named)
 
     monkeypatch.setattr(_core, "run", fails)
 

@@ -90,10 +90,10 @@ def displayed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(notebook, "_UPDATE_INTERVAL_S", 0.0)
     run = _core.run
 
-    def half_way(resolved: str, seed: int, progress: Callable[[float], None] | None, *others: Any) -> Any:  # noqa: ANN401 - as in the core
+    def half_way(resolved: str, seed: int, progress: Callable[[float], None] | None, *others: Any, **named: Any) -> Any:  # noqa: ANN401 - as in the core
         if progress is not None:
             progress(0.5)
-        return run(resolved, seed, progress, *others)
+        return run(resolved, seed, progress, *others, **named)
 
     # A short run reports no progress.
     monkeypatch.setattr(_core, "run", half_way)

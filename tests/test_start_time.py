@@ -17,7 +17,8 @@ CONTROLS = [
     if kind.__name__ not in ("Module", "Python")
 ]
 # The controls that need a kind of ECN.
-ECN: dict[str, Any] = {"dctcp": "dctcp", "prague": {"kind": "accurate", "ect": 1}}
+L4S = {"kind": "accurate", "ect": 1}
+ECN: dict[str, Any] = {"dctcp": "dctcp", "prague": L4S, "udp-prague": L4S}
 # Paths that drop packets or mark them, and connections that know no RTT when they start.
 PATHS: dict[str, dict[str, Any]] = {
     "drops": {"switch.buffer": "20 packets", "tcp.profile": "linux-6"},

@@ -26,6 +26,7 @@ FIELDS: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys(("hosts", "connections", "clients", "senders"), ("network.sources", "network.group*")),
     **dict.fromkeys(("background", "background-traffic", "cross-traffic"), ("network.group.traffic", "network.vbr")),
     **dict.fromkeys(("application",), ("traffic",)),
+    **dict.fromkeys(("udp",), ("traffic.rate", "traffic.payload")),
     **dict.fromkeys(("warm-up", "warmup", "warm_up", "transient", "steady-state"), ("warm_up",)),
 }  # fmt: skip
 # Words for things that are set elsewhere or do not exist, each with an alternative.

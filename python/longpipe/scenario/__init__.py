@@ -26,7 +26,7 @@ from longpipe.scenario.conditioners import Conditioner
 from longpipe.scenario.congestion import *  # noqa: F403
 from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.connection import OPTIONS
-from longpipe.scenario.defaults import MODERN, SCHEMA, leave_absent, of_file, set_defaults, with_profile
+from longpipe.scenario.defaults import MODERN, SCHEMA, leave_absent, of_file, of_store, set_defaults, with_profile
 from longpipe.scenario.digests import as_stored, has_digest, is_as_stored
 from longpipe.scenario.ecn import EcnAccurate, EcnClassic, EcnDctcp, EcnOff
 from longpipe.scenario.fields import Fields
@@ -232,7 +232,7 @@ class Scenario(Fields):
         No file is read. If the files that the fields name have changed, the scenario is still the stored one.
         """
         with as_stored():
-            scenario = cls(**fields)
+            scenario = cls(**of_store(fields))
         KEPT.keep(scenario, resolved, digest)
         return scenario
 
@@ -280,7 +280,10 @@ class Scenario(Fields):
 
     def to_toml(self) -> str:
         """Returns TOML text of this scenario, including all defaults except those of `defaults` and `warm_up`."""
-        return tomli_w.dumps({"schema": SCHEMA, **self._fields()})
+        fields = {"schema": SCHEMA, **self._fields()}
+        if fields["defaults"] == MODERN:
+            del fields["defaults"]
+        return tomli_w.dumps(fields)
 
     def to_json(self) -> str:
         """Returns canonical JSON including all defaults; `Scenario(**json.loads(text))` equals this scenario."""
@@ -383,8 +386,6 @@ class Scenario(Fields):
 
     def _fields(self, without: Collection[str] = ()) -> dict[str, Any]:
         fields: dict[str, Any] = self.model_dump(by_alias=True, exclude_none=True, exclude=set(without))
-        if fields["defaults"] == MODERN:
-            del fields["defaults"]
         if fields["warm_up"] == NONE:
             # This field does not exist in the lab, which shows whole runs.
             del fields["warm_up"]

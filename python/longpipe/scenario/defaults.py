@@ -39,6 +39,11 @@ def of_file(fields: Mapping[str, Any], source: str) -> dict[str, Any]:
     return rest
 
 
+def of_store(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns stored fields of a scenario; those of versions without the field `defaults` have the defaults of 1996."""
+    return {"defaults": _DEFAULTS[1], **fields}
+
+
 def described() -> dict[str, Any]:
     """Returns the defaults by the field `defaults`, and that field by the version of the schema, for other programs."""
     parts: dict[str, type[Model]] = {"scenario": Fields, "network": Dumbbell, "tcp": Tcp}
