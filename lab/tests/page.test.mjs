@@ -151,7 +151,7 @@ test("a file is opened; a file that is not a scenario is rejected", async () => 
     assert.equal(await page.locator("#flow option").count(), 3);
     for (const [content, words] of [
         ["duration = ", /^bad\.toml: not TOML, .* \(at line 1, column \d+\); needs lines such as: duration = "10 s"$/],
-        ['duraton = "5 s"', /^duraton: unknown field; did you mean 'duration'\? accepts name, duration/],
+        ['duraton = "5 s"', /^duraton: unknown field; did you mean 'duration'\? accepts name, defaults, duration/],
         ["\u0000\u0001", /^bad\.toml: not TOML/],
     ]) {
         await give("bad.toml", content);

@@ -13,7 +13,7 @@ export const SCHEMA = Math.max(...Object.keys(DESCRIPTION.schemas).map(Number));
  * without `schema` has version 1. Throws ScenarioError for an unknown version.
  */
 export function ofFile({ schema = 1n, ...fields }: Table): Table {
-    const defaults = typeof schema === "bigint" ? DESCRIPTION.schemas[String(schema)] : undefined;
+    const defaults = typeof schema === "bigint" || typeof schema === "number" ? DESCRIPTION.schemas[String(schema)] : undefined;
     if (defaults === undefined) throw new ScenarioError([`schema: ${shown(schema)}; accepts ${Object.keys(DESCRIPTION.schemas).join(", ")}`]);
     return defaults === DESCRIPTION.schemas[SCHEMA] ? fields : { defaults, ...fields };
 }

@@ -4,6 +4,7 @@ import { checkPart } from "./check";
 import { checkStands, checkTogether, refuse } from "./checks";
 import { leastWindowScale } from "./constraints";
 import { type Json, type JsonTable, coreFields, coreOfLink } from "./core";
+import { ofFile } from "./defaults";
 import { ScenarioError } from "./errors";
 import { DESCRIPTION, field } from "./model";
 import { moduleOf } from "./modules";
@@ -23,8 +24,9 @@ export interface Resolved {
     fixed?: true;
 }
 
-/** Creates a scenario from its fields as specified in a file. Throws ScenarioError with all problems. */
-export function resolve(fields: Record<string, unknown>): Resolved {
+/** Creates a scenario from its fields, or from those of a file, with a schema. Throws ScenarioError with all problems. */
+export function resolve(given: Record<string, unknown>): Resolved {
+    const fields = "schema" in given ? ofFile(given) : given;
     checkStands(fields["network"]);
     const problems: string[] = [];
     let scenario = checkPart("Scenario", fields, "", (field, problem) => {

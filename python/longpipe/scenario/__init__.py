@@ -189,7 +189,8 @@ class Scenario(Fields):
     def _with_profile(cls, fields: object) -> object:
         if not isinstance(fields, dict):
             return fields
-        whole = with_profile(fields)
+        # Those of a file that was read with another library have a schema.
+        whole = with_profile(of_file(fields, "fields") if "schema" in fields else fields)
         if isinstance(whole.get("network"), dict):
             whole["network"] = inherit_control(whole["network"], control_of(whole["tcp"]))
         return whole
