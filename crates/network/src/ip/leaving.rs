@@ -91,7 +91,7 @@ pub(crate) struct Leaving {
     /// Number of this part.
     part: u32,
     destinations: Arc<Destinations>,
-    /// By part: what leaves for it.
+    /// Packets that leave for each part, by the number of the part.
     pub mails: Vec<Mail>,
 }
 

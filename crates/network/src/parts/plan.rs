@@ -28,11 +28,11 @@ const PAYS: f64 = 4000.0;
 pub(crate) struct Plan {
     /// Windows of time that the parts simulate in turn.
     pub windows: Windows,
-    /// By part: the thread that simulates it.
+    /// Number of the thread that simulates each part.
     pub threads: Vec<usize>,
     /// Number of parts that consist of hosts; they come first.
     pub host_parts: usize,
-    /// By node: the part of a host.
+    /// Number of the part of each node that is a host.
     pub hosts: Vec<u32>,
     pub destinations: Destinations,
     /// Estimated number of packets that arrive at ports of routers in a window.

@@ -10,7 +10,7 @@
 pub(crate) struct Windows {
     /// Length [ps]; 0 if parts depend on each other without delay.
     pub length: i64,
-    /// By part: offset [ps], at most 0.
+    /// Offset [ps] of each part, at most 0.
     pub offsets: Vec<i64>,
 }
 
