@@ -88,7 +88,7 @@ def _changed(part: Model, defaults: str) -> dict[str, Any]:
 
 def leave_absent(fields: dict[str, Any], part: Model) -> None:
     """Removes the fields of a part, as written, that are absent, and whose defaults depend on the field `defaults`."""
-    for name in _differing(type(part)).keys() - part.model_fields_set:
+    for name in set(_differing(type(part))) - part.model_fields_set:
         fields.pop(name, None)
 
 
@@ -106,6 +106,6 @@ def _absent(fields: Mapping[str, Any]) -> list[str]:
     return absent
 
 
-def _differing(model: type[Model]) -> dict[str, Any]:
-    """Returns the fields of a model whose defaults depend on the field `defaults`, each with one of its defaults."""
-    return {name: value for of in _DEFAULTS.values() for name, value in model.profile_options.get(of, {}).items()}
+def _differing(model: type[Model]) -> list[str]:
+    """Returns the names of a model's fields whose defaults depend on the field `defaults`."""
+    return list(dict.fromkeys(name for of in _DEFAULTS.values() for name in model.profile_options.get(of, {})))

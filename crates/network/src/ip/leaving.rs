@@ -10,9 +10,9 @@ use std::sync::Arc;
 /// Where packets go at the end of each link.
 #[derive(Clone, Debug)]
 pub(crate) struct Destinations {
-    /// By link: the part that owns the port at the link's beginning.
+    /// Number of the part that owns the port at the beginning of each link.
     pub port: Vec<u32>,
-    /// By link: the part in which its packets continue; `BY_NEXT_LINK` if it is the part of their next port.
+    /// Number of the part in which the packets of each link continue; `BY_NEXT_LINK` if it is that of their next port.
     pub end: Vec<u32>,
 }
 

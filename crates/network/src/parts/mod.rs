@@ -50,8 +50,10 @@ impl Post {
     }
 }
 
-/// Runs a scenario to its end by a plan, on at most `most` threads. `on_progress` is invoked regularly with the elapsed fraction of the simulated time;
-/// if it returns false, the run ends, and None is returned.
+/// Runs a scenario to its end by a plan, on at most `most` threads.
+///
+/// `on_progress` is invoked regularly with the elapsed fraction of the simulated time; if it returns false, the run ends,
+/// and None is returned.
 pub(crate) fn run(
     (scenario, topology, guarantees): (&Scenario, &Topology, &Guarantees),
     seed: u64,

@@ -105,10 +105,10 @@ struct Graph<'a> {
     last: HashSet<usize>,
     /// Representative of the entity of each port or host, by entity.
     roots: Vec<usize>,
-    /// By link: the minimum time [ps] from a packet's arrival at the first port that forwards it at once until its
+    /// Minimum time [ps], for each link, from a packet's arrival at the first port that forwards it at once until its
     /// arrival at the end of the link.
     delays: Vec<i64>,
-    /// By root: the estimated cost.
+    /// Estimated cost of each root, by its number.
     costs: Vec<u64>,
 }
 
