@@ -59,8 +59,8 @@ def shell(name: str, usage: str) -> Callable[..., None]:
             show_default=LONGEST_WAIT,
         ),
     ) -> None:
-        from longpipe.cli.live.path import seconds_of_option
         from longpipe.live import Settings, plan, run
+        from longpipe.live.lateness import seconds
         from longpipe.live.machine import check_machine
         from longpipe.live.mahimahi import INSIDE, OUTSIDE, chain
 
@@ -73,7 +73,7 @@ def shell(name: str, usage: str) -> Callable[..., None]:
         seed_of_run = _seed(shells.own.get("seed", "1"))
         if "wait-at-most" in shells.own and "wait-for" not in shells.own:
             raise ScenarioError("--wait-at-most: needs --wait-for outside:PORT")
-        longest_wait_s = seconds_of_option("--wait-at-most", shells.own.get("wait-at-most", LONGEST_WAIT))
+        longest_wait_s = seconds("--wait-at-most", shells.own.get("wait-at-most", LONGEST_WAIT))
         programs = (INSIDE, OUTSIDE) if "outside" in shells.own else (INSIDE,)
         wait_for = None
         if "wait-for" in shells.own:

@@ -1,11 +1,10 @@
 """`longpipe live PATH.toml`: runs commands at the ends of a path."""
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -16,8 +15,8 @@ from longpipe.cli.toolkit.quantities import number_of_bytes
 from longpipe.cli.toolkit.safe import Console
 from longpipe.cli.toolkit.storing import SeedOption, SetOption
 from longpipe.errors import RunError, ScenarioError
+from longpipe.live.lateness import lateness_limit, seconds
 from longpipe.live.waiting import LONGEST_WAIT, check_wait_for
-from longpipe.units import TIME
 
 if TYPE_CHECKING:
     from longpipe.live import Certificate
@@ -28,10 +27,6 @@ LATE = 1
 BETWEEN = "\0"
 # Key of the context's entry that says whether the command line contains `--`.
 SEPARATED = "longpipe.separated"
-
-
-# Limit of --max-late for a share of the packets.
-_QUANTILE: Final = re.compile(r"(?P<percent>\d*\.?\d+) ?% +within +(?P<time>.+)")
 
 
 class Clock(StrEnum):
@@ -182,8 +177,8 @@ def run(
         raise _unquoted(at[-1], command)
     check_places(record, capture)
     check_output("--json", json)
-    limit_s, late_share = _limit(max_late or "1 ms")
-    longest_wait_s = seconds_of_option("--wait-at-most", wait_at_most)
+    limit_s, late_share = lateness_limit("--max-late", max_late or "1 ms")
+    longest_wait_s = seconds("--wait-at-most", wait_at_most)
     scenario = scenario_with(Path(file), changes or [])
     commands = _commands(first_sender(scenario), command or [], at or [])
     wait_for = None if awaited is None else check_wait_for(awaited, commands)
@@ -192,7 +187,7 @@ def run(
     settings = Settings(
         device=device.value,
         as_user=as_user,
-        spin_s=seconds_of_option("--spin", spin),
+        spin_s=seconds("--spin", spin),
         limit_s=limit_s,
         late_share=late_share,
         begins_with_program=clock is Clock.PROGRAM,
@@ -239,19 +234,6 @@ def run(
         raise RunError(f"--max-late: {'; '.join(done.certificate.problems())}")
 
 
-def _limit(text: str) -> tuple[float, float]:
-    """Returns the limit of lateness [s] of --max-late, and the share of the packets that may be later."""
-    match = _QUANTILE.fullmatch(text.strip())
-    if match is None:
-        return seconds_of_option("--max-late", text), 0.0
-    percent = float(match["percent"])
-    if not 0 < percent <= 100:
-        raise ScenarioError(
-            f"--max-late: {text!r}; needs a percentage above 0 and at most 100, as in '99.9 % within 1 ms'"
-        )
-    return seconds_of_option("--max-late", match["time"]), round(1 - percent / 100, 12)
-
-
 def _show(certificate: "Certificate", errors: Console, json: str | None, *, quiet: bool) -> None:
     if json is not None:
         write_output(json, certificate.to_json())
@@ -291,14 +273,6 @@ def _commands(sender: str, command: list[str], at: list[str]) -> dict[str, list[
     if command or not commands:
         return {sender: command or [os.environ.get("SHELL") or "/bin/sh"], **commands}
     return commands
-
-
-def seconds_of_option(option: str, text: str) -> float:
-    """Returns the time [s] that the text of an option states; raises ScenarioError for any other text."""
-    try:
-        return TIME.parse(text) / 1e12
-    except ValueError as error:
-        raise ScenarioError(f"{option}: {error}") from None
 
 
 def _in_process(scenario: "Scenario") -> Iterator[str]:

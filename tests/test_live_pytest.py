@@ -1,0 +1,40 @@
+"""The fixture `live_path` of the plugin for pytest, in test suites of their own."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from longpipe.live.lateness import lateness_limit
+
+PAGE = Path(__file__).parent.parent / "docs" / "live.md"
+
+
+def _run_suite(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
+    (folder / "test_over_a_path.py").write_text(text)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", str(folder), str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, cwd=folder)
+
+
+def test_the_suite_of_the_page_passes(tmp_path: Path) -> None:
+    (suite,) = re.findall(r"```python\n# test_over_geo.py\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    # Whether a loaded machine keeps up is not tested.
+    done = _run_suite(tmp_path, suite.replace("20 ms", "5 s").replace("< 0.02", "< 5"))
+    assert done.returncode == 0, done.stdout
+
+
+def test_late_packets_fail_a_test_with_the_certificate_in_its_report(tmp_path: Path) -> None:
+    done = _run_suite(
+        tmp_path,
+        "from longpipe import Scenario\n"
+        "def test_late(live_path):\n"
+        "    live_path(Scenario.example('fiber'), {'source1': ['ping', '-c', '1', 'sink1']}, max_late='1 ns')\n",
+    )
+    assert done.returncode == 1
+    assert "the timing does not hold: " in done.stdout
+    assert "live: late by median " in done.stdout
+
+
+def test_limits_of_lateness_have_a_share_of_late_packets() -> None:
+    assert lateness_limit("max_late", "20 ms") == (0.02, 0.0)
+    assert lateness_limit("max_late", "99.9 % within 1 ms") == (0.001, 0.001)
