@@ -137,3 +137,12 @@ def test_lack_of_memory_is_an_error_not_an_abort(tmp_path: Path) -> None:
 def test_available_is_what_the_machine_has_left_at_most() -> None:
     assert 0 < memory.limit_bytes() < memory.available_bytes() <= 2**60
     assert memory.share("1 GB", 4) == "250 MB"
+
+
+def test_a_machine_without_cgroups_and_limits_has_its_own_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_cgroups", list)
+    monkeypatch.setattr(memory, "_own", list)
+    monkeypatch.setattr(memory, "_machine", lambda: 10**9)
+    memory._available.cache_clear()
+    assert memory.available_bytes() == 10**9
+    memory._available.cache_clear()

@@ -46,7 +46,7 @@ def available_bytes() -> int:
 
 @lru_cache(maxsize=1)
 def _available(_when: int) -> int:
-    return max(0, min(_machine(), *_cgroups(), *_own()))
+    return max(0, min([_machine(), *_cgroups(), *_own()]))
 
 
 def _machine() -> int:
@@ -72,7 +72,7 @@ def shown(number: int) -> str:
 
 
 def _cgroups() -> list[int]:
-    """Yields the available memory of each cgroup of this process (Linux, versions 1 and 2)."""
+    """Returns the available memory of each cgroup of this process (Linux, versions 1 and 2)."""
     try:
         lines = Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines()
     except OSError:
