@@ -62,8 +62,8 @@ _AURORA_WITHOUT_SAMPLES: Final = np.array([0.0, 1.0, 1.0])
 def _aurora(features: Features) -> Array:
     """Returns three columns of PCC-RL: sent latency inflation, latency ratio and send ratio (sender_obs.py)."""
     received, sent = features.receive_rate, features.send_rate
-    # Below a thousandth of the sent rate, the received rate is not used.
-    received = np.where(sent < 1000 * received, received, 0.0)
+    # Below a thousandth of the sent rate, the received rate is not used; `np.where` takes longer for few agents.
+    received = received * (sent < 1000 * received)
     dividends = np.array([features.rtt_increase, features.rtt, sent]).T
     divisors = np.array([features.duration, features.lowest_mean_rtt, received]).T
     return ratio(dividends, divisors, _AURORA_WITHOUT_SAMPLES)

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Self, cast, get_args
 
@@ -17,13 +17,21 @@ from pydantic import (
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
+    SerializationInfo,
     TypeAdapter,
     ValidationError,
     ValidationInfo,
 )
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticKnownError, SchemaValidator
-from pydantic_core.core_schema import CoreConfig, CoreSchema, NoInfoValidatorFunction, no_info_before_validator_function
+from pydantic_core.core_schema import (
+    CoreConfig,
+    CoreSchema,
+    NoInfoValidatorFunction,
+    no_info_before_validator_function,
+    no_info_plain_validator_function,
+    plain_serializer_function_ser_schema,
+)
 
 from longpipe._core import MAX_CELLS, BoundedQuantity, check_buffer
 from longpipe.errors import ScenarioError, shown
@@ -90,6 +98,7 @@ class Model(BaseModel):
         if fields:
             cls.__doc__ = "\n".join([inspect.cleandoc(cls.__doc__ or ""), "", "Fields::", "", *fields])
         cls.__signature__ = cast("inspect.Signature", _SIGNATURE)
+        _forget_class_variables(cls)
 
     @classmethod
     def __pydantic_on_complete__(cls) -> None:
@@ -166,6 +175,15 @@ class Model(BaseModel):
                     "returns a changed copy"
                 )
             super().__setattr__(name, value)
+
+
+def _forget_class_variables(model: type[BaseModel]) -> None:
+    """Removes the annotations of class variables, which pydantic would evaluate again for each subclass."""
+    for name in model.__class_vars__ & model.__annotations__.keys():
+        del model.__annotations__[name]
+
+
+_forget_class_variables(Model)
 
 
 def _refuse_other_types(schema: Any, model: type[BaseModel]) -> None:  # noqa: ANN401 - a part of a pydantic schema
@@ -471,10 +489,69 @@ SUM_TO_ONE: Final = AfterValidator(_check_sum)
 ASCENDING: Final = Becomes("", lambda values: sorted(set(values)))
 
 
-def kind_or_table() -> Conversion:
+class KindOrTable:
+    """Accepts a bare name in place of the table of that kind with its defaults: "epd" for {kind = "epd"}.
+
+    The validators of kinds are built when they are needed, because those of all kinds take 60 ms.
+    """
+
+    def __get_pydantic_core_schema__(self, source_type: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Returns the schema of a union of tables."""
+        tables = _Tables(source_type)
+        return no_info_plain_validator_function(
+            tables.validate,
+            serialization=plain_serializer_function_ser_schema(_serialized, info_arg=True),
+            metadata={"pydantic_js_functions": [lambda _schema, handler: handler(tables.adapter.core_schema)]},
+        )
+
+
+class _Tables:
+    """A union of tables by kind."""
+
+    def __init__(self, union: Any) -> None:  # noqa: ANN401 - a union of classes
+        self._union = union
+        self._models: dict[object, Any] = {model.model_fields["kind"].default: model for model in get_args(union)}
+
+    def validate(self, value: object) -> object:
+        """Returns a model, from a model, a table or the name of a kind."""
+        table = {"kind": value} if isinstance(value, str) else value
+        if type(table) is dict:
+            kind = table.get("kind")
+            if isinstance(kind, str) and kind in self._models:
+                try:
+                    return self._models[kind].__pydantic_validator__.validate_python(table)
+                except ValidationError:
+                    # The validator of the union reports the error with the kind.
+                    pass
+        elif self._models.get(getattr(table, "kind", None)) is type(table):
+            return table
+        return self.adapter.validate_python(table)
+
+    @cached_property
+    def adapter(self) -> TypeAdapter[Any]:
+        """The union with the validators of all kinds."""
+        union: Any = Annotated[self._union, Field(discriminator="kind")]
+        return TypeAdapter(union)
+
+
+def _serialized(part: Any, info: SerializationInfo) -> Any:  # noqa: ANN401 - a part of any kind
+    """Returns the fields of a part of a union."""
+    return part.__pydantic_serializer__.to_python(
+        part,
+        mode=info.mode,
+        include=info.include,
+        exclude=info.exclude,
+        by_alias=info.by_alias,
+        exclude_unset=info.exclude_unset,
+        exclude_defaults=info.exclude_defaults,
+        exclude_none=info.exclude_none,
+        round_trip=info.round_trip,
+    )
+
+
+def kind_or_table() -> KindOrTable:
     """Accepts a bare name in place of the table of that kind with its defaults: "epd" for {kind = "epd"}."""
-    expand: Callable[[Any], Any] = lambda value: {"kind": value} if isinstance(value, str) else value  # noqa: E731
-    return Conversion(expand)
+    return KindOrTable()
 
 
 def models_by_kind(union: object) -> dict[str, Any]:
