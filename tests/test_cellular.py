@@ -170,6 +170,19 @@ def test_recording_is_replayed(tmp_path: Path) -> None:
     assert port["waiting_for_grant_s"] > 3
 
 
+@pytest.mark.parametrize("queue", ["drop-tail", "drop-head", "codel"])
+def test_queue_of_a_recording_drops_packets(queue: str, tmp_path: Path) -> None:
+    access = {**write_recording(tmp_path), "queue": queue, "queue_packets": 30}
+    changes = {"network.access": access, "network.return_access": None, "tcp.mss": "1348 B"}
+    runs = [simulate(phone(engine=engine, **changes)) for engine in ("trains", "reference")]
+    assert runs[0].state_hash == runs[1].state_hash
+    port = runs[0].ports.set_index("port").loc["switch1->switch2"]
+    assert port["packets_lost_access"] > 0
+    assert port["packets_lost_overflow"] == 0
+    # The light stage holds packets for at most 32 ms.
+    assert port["packets_held"] < 60
+
+
 def test_recording_accepts_packets_of_an_opportunity(tmp_path: Path) -> None:
     changes = {"network.access": write_recording(tmp_path), "network.return_access": None}
     with pytest.raises(ScenarioError, match=r"needs at most 1400 bytes with headers, as with tcp\.mss = 1348"):
@@ -196,6 +209,24 @@ def test_unsuitable_recording_is_rejected(name: str, text: str, message: str, tm
         phone(**changes).resolve()
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"queue_packets": 30}, "network.access.queue: infinite; needs a kind that has limits, such as drop-tail"),
+        ({"queue": "codel"}, "network.access.queue_packets: absent; needs a limit of packets or bytes"),
+        (
+            {"queue": "drop-tail", "queue_size": "9 KB", "codel_target": "5 ms"},
+            "network.access.queue: without codel; needs codel for its target and interval",
+        ),
+    ],
+)
+def test_unsuitable_queue_of_a_recording_is_rejected(fields: dict[str, object], message: str, tmp_path: Path) -> None:
+    changes = {"network.access": write_recording(tmp_path) | fields, "network.return_access": None}
+    with pytest.raises(ScenarioError) as raised:
+        phone(**changes, **{"tcp.mss": "1348 B"}).resolve()
+    assert str(raised.value) == message
 
 
 def test_runs_depend_on_the_seed() -> None:

@@ -17,9 +17,14 @@ heavy opportunities of 1400 byte each, and offsets by size for 100, 200, ... byt
    1400 byte of those that joined before its time; what it does not use for packets in the FIFO is lost. A packet
    occupies the stage until after the time of the opportunity that completes it. The schedule repeats after its last
    opportunity, and the first packet's arrival is time 0 of both schedules.
+5. The FIFO may have limits of packets and bytes, in which the packet that has been sent in part does not count. drop-tail
+   drops a packet that does not fit; drop-head drops from the head until the limits are met; codel drops as drop-tail and,
+   when a packet is taken for an opportunity, packets behind it: the emulator discards the packet that it takes second.
+   A dropped packet does not occupy the stage. (In the emulator it does for ever, so that no later packet bypasses it.)
 """
 
 import hashlib
+import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -69,11 +74,14 @@ class Packet:
 
 @dataclass(frozen=True)
 class Release:
-    """Release from the light stage [ms], whether the packet may bypass the heavy stage, and its departure [ms]."""
+    """Release from the light stage [ms], whether the packet may bypass the heavy stage, and its departure [ms].
+
+    The departure of a lost packet is None.
+    """
 
     light: int
     bypass: bool
-    departure: int
+    departure: int | None
 
 
 class LightStage:
@@ -159,21 +167,123 @@ class LightStage:
         return time, bypass
 
 
-class HeavyStage:
-    """Rule 4."""
+@dataclass(frozen=True)
+class Queue:
+    """Kind of the FIFO of rule 5, its limits (0: none), and CoDel's target and interval [ms]."""
 
-    def __init__(self, schedule: Sequence[int]) -> None:
+    kind: str = "infinite"
+    packets: int = 0
+    size: int = 0
+    target: int = 0
+    interval: int = 0
+
+    def conditions(self) -> str:
+        """Returns the parameters as conditions of a row."""
+        names = {"packets": self.packets, "bytes": self.size, "target": self.target, "interval": self.interval}
+        return " ".join([f"queue={self.kind}", *(f"{name}={value}" for name, value in names.items() if value)])
+
+
+@dataclass
+class Waiting:
+    """A packet in the FIFO: its number, its bytes that have not been sent, and the time [ms] at which it joined."""
+
+    index: int
+    left: int
+    joined: int
+
+
+# Queue length [byte] up to which the emulator's CoDel does not drop.
+CODEL_LEAST: Final = 1504
+
+
+class Fifo:
+    """The FIFO of rule 5; CoDel as in RFC 8289's pseudocode, with whole milliseconds and 32-bit counts."""
+
+    def __init__(self, queue: Queue) -> None:
+        self.queue = queue
+        self.waiting: deque[Waiting] = deque()
+        self.first_above = 0
+        self.drop_next = 0
+        self.count = 0
+        self.last_count = 0
+        self.is_dropping = False
+
+    def size(self) -> int:
+        """Returns the number of bytes."""
+        return sum(packet.left for packet in self.waiting)
+
+    def fits(self, packets: int, size: int) -> bool:
+        """Returns whether this many packets and bytes are within the limits."""
+        queue = self.queue
+        return not (queue.packets and packets > queue.packets) and not (queue.size and size > queue.size)
+
+    def put(self, packet: Waiting) -> None:
+        """Adds a packet, or drops packets."""
+        if self.queue.kind == "drop-head":
+            self.waiting.append(packet)
+            while not self.fits(len(self.waiting), self.size()):
+                self.waiting.popleft()
+        elif self.fits(len(self.waiting) + 1, self.size() + packet.left):
+            self.waiting.append(packet)
+
+    def get(self, now: int) -> Waiting:
+        """Takes the packet for an opportunity."""
+        packet, is_late = self.take(now)
+        if self.queue.kind != "codel":
+            return packet
+        if self.is_dropping:
+            self.is_dropping = is_late
+            while self.is_dropping and now >= self.drop_next:
+                _, self.is_dropping = self.take(now)
+                self.count += 1
+                if self.is_dropping:
+                    self.drop_next = self.control(self.drop_next)
+        elif is_late:
+            self.take(now)
+            self.is_dropping = True
+            more = (self.count - self.last_count) % 2**32
+            recent = now >= self.drop_next and now - self.drop_next < 16 * self.queue.interval
+            self.count = more if more > 1 and recent else 1
+            self.drop_next = self.control(now)
+            self.last_count = self.count
+        return packet
+
+    def take(self, now: int) -> tuple[Waiting, bool]:
+        """Takes the first packet, and returns whether CoDel may drop."""
+        packet = self.waiting.popleft()
+        if not self.waiting or now - packet.joined < self.queue.target or self.size() <= CODEL_LEAST:
+            self.first_above = 0
+        elif self.first_above == 0:
+            self.first_above = now + self.queue.interval
+        else:
+            return packet, now >= self.first_above
+        return packet, False
+
+    def control(self, time: int) -> int:
+        """Returns the time of the next drop."""
+        return time + int(self.queue.interval / math.sqrt(self.count))
+
+
+class HeavyStage:
+    """Rules 4 and 5."""
+
+    def __init__(self, schedule: Sequence[int], queue: Queue) -> None:
         self.schedule = schedule
         self.next = 0
         self.began = 0
-        # Index and bytes left of each packet in the FIFO, and times at which packets left it.
-        self.fifo: deque[list[int]] = deque()
+        # The FIFO, the packet that has been sent in part, and times at which packets left.
+        self.fifo = Fifo(queue)
+        self.begun: Waiting | None = None
         self.departures: dict[int, int] = {}
         self.occupied: deque[int] = deque()
 
     def opportunity(self) -> int:
         """Returns the time of the next opportunity."""
         return self.began + self.schedule[self.next]
+
+    def is_empty(self) -> bool:
+        """Returns whether no packet waits."""
+        return self.begun is None and not self.fifo.waiting
 
     def use(self) -> None:
         """Serves the FIFO with the next opportunity."""
@@ -182,13 +292,14 @@ class HeavyStage:
         if self.next == len(self.schedule):
             self.next = 0
             self.began += self.schedule[-1]
-        while left and self.fifo:
-            head = self.fifo[0]
-            sent = min(left, head[1])
+        while left and not self.is_empty():
+            head = self.begun or self.fifo.get(time)
+            sent = min(left, head.left)
             left -= sent
-            head[1] -= sent
-            if not head[1]:
-                self.departures[self.fifo.popleft()[0]] = time
+            head.left -= sent
+            self.begun = head if head.left else None
+            if not head.left:
+                self.departures[head.index] = time
                 self.occupied.append(time)
 
     def join(self, index: int, time: int, size: int, *, bypass: bool) -> None:
@@ -197,27 +308,28 @@ class HeavyStage:
             self.use()
         while self.occupied and self.occupied[0] < time:
             self.occupied.popleft()
-        if bypass and not self.fifo and not self.occupied:
+        if bypass and self.is_empty() and not self.occupied:
             self.departures[index] = time
         else:
-            self.fifo.append([index, size])
+            self.fifo.put(Waiting(index, size, time))
 
 
-def replay(recording: Recording, packets: Sequence[Packet], *, exact: bool = False) -> list[Release]:
+def replay(
+    recording: Recording, packets: Sequence[Packet], *, exact: bool = False, queue: Queue | None = None
+) -> list[Release]:
     """Returns the release of each packet."""
     light = LightStage(recording, exact=exact)
-    heavy = HeavyStage(recording.heavy)
+    heavy = HeavyStage(recording.heavy, queue or Queue())
     # The first packet's arrival is time 0.
     shifted = [Packet(packet.arrival - packets[0].arrival, packet.size) for packet in packets]
     released = [light.release(packet) for packet in shifted]
     for index, ((time, bypass), packet) in enumerate(zip(released, shifted, strict=True)):
         heavy.join(index, time, packet.size, bypass=bypass)
-    while heavy.fifo:
+    while not heavy.is_empty():
         heavy.use()
     first = packets[0].arrival
-    return [
-        Release(first + time, bypass, first + heavy.departures[index]) for index, (time, bypass) in enumerate(released)
-    ]
+    departures = {index: first + time for index, time in heavy.departures.items()}
+    return [Release(first + time, bypass, departures.get(index)) for index, (time, bypass) in enumerate(released)]
 
 
 def draws(seed: int) -> Iterator[int]:
@@ -319,6 +431,15 @@ def digest(lines: Iterable[str]) -> str:
     return hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
 
 
+# Queues of the saturated link that drop packets.
+QUEUES: Final = (
+    Queue("drop-tail", packets=20),
+    Queue("drop-tail", size=30_000),
+    Queue("drop-head", packets=20, size=20_000),
+    Queue("codel", packets=1000, target=20, interval=100),
+)
+
+
 def rows() -> Iterator[Row]:
     """Yields the table `cellreplay`."""
     source, how = "cellreplay 2ca662c (rules)", "cellreplay.replay"
@@ -362,11 +483,18 @@ def rows() -> Iterator[Row]:
                 "departure ms", f"{where} packet={index} arrival={packet.arrival} size={packet.size} light={release.light} bypass={release.bypass}",
                 str(release.departure), "", "0", source, how,
             )  # fmt: skip
+        for queue in QUEUES:
+            departures = [release.departure for release in replay(recording, packets, queue=queue)]
+            texts = ("lost" if departure is None else str(departure) for departure in departures)
+            dropped = f"{where} {queue.conditions()}"
+            yield Row("SHA-256 with losses", dropped, digest(texts), "", "0", source, how)
+            yield Row("lost packets", dropped, str(departures.count(None)), "", "0", source, how)
 
 
 COMMENT: Final = """
 CellReplay: departures [ms] of 10 000 packets (at most 1400 byte) over three synthetic recordings, which
 access_witnesses.cellreplay.synthetic generates. The digest of departures covers all packets, one decimal number and a line
 feed each; that of packets lines ARRIVAL SIZE; that of a recording its light, heavy and size-offset files in this order.
-light is the release from the light stage, and bypass whether the packet may bypass the heavy stage.
+light is the release from the light stage, and bypass whether the packet may bypass the heavy stage. With a queue of the
+saturated link that drops packets, the digest has "lost" in place of the departure of a lost packet.
 """

@@ -392,7 +392,7 @@ class CellReplay(ReplayedRecording):
     """A recorded cellular link, replayed as by CellReplay (Sentosa et al., NSDI 2025); packets have at most 1400 bytes.
 
     The delay of the link is added to that of the recording, and its rate is only nominal. The queue of a saturated link
-    belongs to the replay, and is unlimited, so that a queue discipline in front never holds packets.
+    belongs to the replay, so that a queue discipline in front never holds packets.
     """
 
     label: ClassVar[str] = "CellReplay"
@@ -417,6 +417,26 @@ class CellReplay(ReplayedRecording):
     long_to_short: Annotated[str, quantity(TIME, "0 s", "100 s")] = Field(
         default="0 s",
         description="Time after the last release for which packets belong to the present train [time]; CellReplay",
+    )
+    queue: Annotated[Literal["infinite", "drop-tail", "drop-head", "codel"], LATER] = Field(
+        default="infinite",
+        description="Queue of the saturated link: infinite, drop-tail, drop-head or codel; CellReplay",
+    )
+    queue_packets: Annotated[Annotated[int, Field(ge=1, le=1_000_000)] | None, LATER] = Field(
+        default=None,
+        description="Maximum number of packets in this queue, except one that has begun to leave; unlimited if absent",
+    )
+    queue_size: Annotated[Annotated[str, quantity(SIZE, "1 B", "1 GB")] | None, LATER] = Field(
+        default=None,
+        description="Maximum size of this queue [bytes], except a packet that has begun to leave; unlimited if absent",
+    )
+    codel_target: Annotated[Annotated[str, quantity(TIME, "1 ms", "100 s")] | None, LATER] = Field(
+        default=None,
+        description="Delay in this queue above which codel drops packets, in whole milliseconds [time]; RFC 8289 if absent: 5 ms",
+    )
+    codel_interval: Annotated[Annotated[str, quantity(TIME, "1 ms", "100 s")] | None, LATER] = Field(
+        default=None,
+        description="Time for which the delay is above the target before codel drops packets [time]; RFC 8289 if absent: 100 ms",
     )
 
 

@@ -158,7 +158,13 @@ pub(crate) trait Stations {
     fn leave(&mut self, station: usize, now: Time);
 
     /// Loses the earliest packet that was taken from the queue of a station: its transmissions have failed.
-    fn discard(&mut self, station: usize, now: Time);
+    fn discard(&mut self, station: usize, now: Time) {
+        self.discard_at(station, 0, now);
+    }
+
+    /// Loses the packet at a place among those that were taken from the queue of a station, the earliest of which has
+    /// place 0.
+    fn discard_at(&mut self, station: usize, place: usize, now: Time);
 
     /// Records an event of a station at a time, which may differ from the present, if the run has a trace of grants.
     fn record(&mut self, station: usize, at: Time, event: StationEvent);

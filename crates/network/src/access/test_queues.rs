@@ -38,7 +38,7 @@ impl Stations for Queues {
         self.left[station].push(now);
     }
 
-    fn discard(&mut self, station: usize, now: Time) {
+    fn discard_at(&mut self, station: usize, _place: usize, now: Time) {
         self.lost[station].push(now);
     }
 

@@ -2,7 +2,7 @@
 
 use super::refusal::{accept, refuse, ScenarioError};
 use super::{Framing, LinkConfig, Scenario};
-pub use crate::access::cellreplay::CellReplayConfig;
+pub use crate::access::cellreplay::{CellReplayConfig, HeavyQueue};
 pub use crate::access::cellular::{CellularConfig, Direction};
 pub use crate::access::docsis::DocsisConfig;
 pub use crate::access::dvb_rcs2::{Category, DvbRcs2Config, Preset, RandomAccess};

@@ -3,13 +3,17 @@
 //! A recording has trains of packets that found the link idle (light), and the opportunities of a saturated link (heavy).
 //! A packet passes two stages. The light stage releases it after the base delay of the present train, and by the train's
 //! opportunities, which are relative to its first packet. A packet for which the train has no opportunity, and any packet
-//! that finds the heavy stage occupied, also waits there for the opportunities of the saturated link.
+//! that finds the heavy stage occupied, also waits there for the opportunities of the saturated link, in a queue that may
+//! drop packets.
 //!
 //! Times are whole milliseconds since the first packet, as in CellReplay.
 
+mod fifo;
 mod parameters;
 
 use super::{AccessReport, MediumAccess, NewStation, StationAction, StationEvent, Stations};
+pub use fifo::HeavyQueue;
+use fifo::{Dropped, Fifo};
 use longpipe_events::{Span, Time};
 use parameters::config;
 pub use parameters::CellReplayConfig;
@@ -130,8 +134,9 @@ struct Heavy {
     /// Next opportunity, and the time at which the schedule began (again).
     next: usize,
     began: u64,
-    /// Bytes of the waiting packets that have not been sent.
-    waiting: VecDeque<u64>,
+    /// Bytes that have not been sent of the packet of which a part has been sent; 0 if there is none.
+    rest: u64,
+    fifo: Fifo,
     /// Time of the last opportunity that completed a packet.
     completed: Option<u64>,
 }
@@ -149,30 +154,22 @@ impl Heavy {
         }
     }
 
-    /// Uses the next opportunity. Returns the number of packets that it completes, and its bytes that are left.
-    fn serve(&mut self) -> (u64, u64) {
-        let (time, mut left, mut packets) = (self.opportunity(), OPPORTUNITY, 0);
-        self.advance();
-        while let Some(bytes) = self.waiting.front_mut().filter(|_| left > 0) {
-            let sent = left.min(*bytes);
-            left -= sent;
-            *bytes -= sent;
-            if *bytes == 0 {
-                self.waiting.pop_front();
-                packets += 1;
-                self.completed = Some(time);
-            }
-        }
-        (packets, left)
+    /// Returns the number of packets in the stage.
+    fn len(&self) -> usize {
+        self.fifo.len() + usize::from(self.rest > 0)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.rest == 0 && self.fifo.is_empty()
     }
 
     /// Returns whether a packet that is released at a time finds the stage occupied. Opportunities up to then that no
     /// packet uses are lost.
     fn is_occupied(&mut self, time: u64) -> bool {
-        while self.waiting.is_empty() && self.opportunity() <= time {
+        while self.is_empty() && self.opportunity() <= time {
             self.advance();
         }
-        !self.waiting.is_empty() || self.completed.is_some_and(|completed| completed >= time)
+        !self.is_empty() || self.completed.is_some_and(|completed| completed >= time)
     }
 }
 
@@ -194,6 +191,7 @@ struct Replay {
     released: VecDeque<Released>,
     taken: u64,
     left: u64,
+    dropped: u64,
     /// Time since which packets wait in the heavy stage.
     waits_since: Option<Time>,
     report: AccessReport,
@@ -208,7 +206,7 @@ impl Replay {
     /// Returns the time [ms] of the next event, and whether it is an opportunity.
     fn next(&self) -> Option<(u64, bool)> {
         let release = self.released.front().map(|packet| (packet.time, false));
-        let opportunity = (!self.heavy.waiting.is_empty()).then(|| (self.heavy.opportunity(), true));
+        let opportunity = (!self.heavy.is_empty()).then(|| (self.heavy.opportunity(), true));
         match (release, opportunity) {
             // An opportunity serves those that have joined before its time.
             (Some(release), Some(opportunity)) if opportunity.0 <= release.0 => Some(opportunity),
@@ -225,27 +223,57 @@ impl Replay {
         };
         if !self.heavy.is_occupied(packet.time) && packet.bypasses {
             self.left += 1;
-            stations.leave(number, now);
+            return stations.leave(number, now);
+        }
+        let begun = usize::from(self.heavy.rest > 0);
+        let last = self.heavy.len();
+        match self.heavy.fifo.put(packet.time, packet.bytes) {
+            Dropped::First(count) => self.drop_packets(number, begun, count, now, stations),
+            Dropped::Last => self.drop_packets(number, last, 1, now, stations),
+        }
+        if self.heavy.is_empty() {
+            self.waits_since = None;
         } else {
-            self.heavy.waiting.push_back(packet.bytes);
             self.waits_since.get_or_insert(now);
         }
     }
 
+    /// Drops this number of packets from a place on, counted from the earliest packet of the link.
+    fn drop_packets(&mut self, number: usize, place: usize, count: u64, now: Time, stations: &mut impl Stations) {
+        (0..count).for_each(|_| stations.discard_at(number, place, now));
+        self.dropped += count;
+    }
+
     /// Uses an opportunity of the heavy stage.
     fn serve(&mut self, number: usize, stations: &mut impl Stations) {
-        let now = self.time(self.heavy.opportunity());
-        let (packets, left) = self.heavy.serve();
+        let ms = self.heavy.opportunity();
+        let (now, mut left) = (self.time(ms), OPPORTUNITY);
+        self.heavy.advance();
         self.report.granted += 1;
         self.report.used += 1;
+        while left > 0 {
+            if self.heavy.rest == 0 {
+                let Some((bytes, dropped)) = self.heavy.fifo.get(ms) else {
+                    break;
+                };
+                self.heavy.rest = bytes;
+                self.drop_packets(number, 1, dropped, now, stations);
+            }
+            let sent = left.min(self.heavy.rest);
+            left -= sent;
+            self.heavy.rest -= sent;
+            if self.heavy.rest == 0 {
+                self.heavy.completed = Some(ms);
+                self.left += 1;
+                stations.leave(number, now);
+            }
+        }
         self.report.overhead_bytes += left;
         let waited = Span(self.waits_since.take().map_or(0, |since| now.0 - since.0));
         self.report.waiting = Span(self.report.waiting.0 + waited.0);
         let event = StationEvent::new(StationAction::Transmission, OPPORTUNITY - left);
         stations.record(number, now, StationEvent { waited, ..event });
-        self.left += packets;
-        (0..packets).for_each(|_| stations.leave(number, now));
-        if !self.heavy.waiting.is_empty() {
+        if !self.heavy.is_empty() {
             self.waits_since = Some(now);
         }
     }
@@ -304,8 +332,9 @@ impl MediumAccess for CellReplay {
     }
 
     fn conserves(&self, _now: Time) -> bool {
-        let held = |link: &Replay| (link.released.len() + link.heavy.waiting.len()) as u64;
-        self.links.iter().all(|link| link.taken == link.left + held(link))
+        let held = |link: &Replay| (link.released.len() + link.heavy.len()) as u64;
+        let mut links = self.links.iter();
+        links.all(|link| link.taken == link.left + link.dropped + held(link))
     }
 }
 

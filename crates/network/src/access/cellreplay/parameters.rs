@@ -1,5 +1,6 @@
 //! Parameters of a recorded cellular link.
 
+use super::fifo::{Fifo, HeavyQueue, Limits};
 use super::{CellReplay, Heavy, Light, Replay, Train, MS};
 use crate::access::{AccessConfig, AccessReport, NewStation, Parameters};
 use longpipe_json::FromJson;
@@ -11,7 +12,7 @@ use std::collections::VecDeque;
 /// A recorded cellular link, replayed as by CellReplay (Sentosa et al., NSDI 2025); packets have at most 1400 bytes.
 ///
 /// The delay of the link is added to that of the recording, and its rate is only nominal. The queue of a saturated link
-/// belongs to the replay, and is unlimited, so that a queue discipline in front never holds packets.
+/// belongs to the replay, so that a queue discipline in front never holds packets.
 #[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "CellReplay")]
@@ -34,7 +35,30 @@ pub struct CellReplayConfig {
     /// Time after the last release for which packets belong to the present train [time]; CellReplay.
     #[field(range = "[0 s, 100 s]", default = "0 s")]
     pub long_to_short_ps: u64,
+    /// Queue of the saturated link: infinite, drop-tail, drop-head or codel; CellReplay.
+    #[serde(default, skip_serializing_if = "HeavyQueue::is_infinite")]
+    #[field(default = "infinite", later)]
+    pub queue: HeavyQueue,
+    /// Maximum number of packets in this queue, except one that has begun to leave; unlimited if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[field(range = "[1, 1_000_000]", later)]
+    pub queue_packets: Option<u64>,
+    /// Maximum size of this queue [bytes], except a packet that has begun to leave; unlimited if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[field(range = "[1 B, 1 GB]", later)]
+    pub queue_size_bytes: Option<u64>,
+    /// Delay in this queue above which codel drops packets, in whole milliseconds [time]; RFC 8289 if absent: 5 ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[field(range = "[1 ms, 100 s]", later)]
+    pub codel_target_ps: Option<u64>,
+    /// Time for which the delay is above the target before codel drops packets [time]; RFC 8289 if absent: 100 ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[field(range = "[1 ms, 100 s]", later)]
+    pub codel_interval_ps: Option<u64>,
 }
+
+/// Target and interval [ms] of CoDel (RFC 8289 sections 4.2 and 4.3).
+const CODEL_MS: (u64, u64) = (5, 100);
 
 /// Maximum time and delay [ms] of a recording, more than 11 days.
 const LATEST: u64 = 1_000_000_000;
@@ -60,6 +84,17 @@ impl CellReplayConfig {
         times.map(|time| time - skipped).collect()
     }
 
+    fn limits(&self) -> Limits {
+        let ms = |ps: Option<u64>, default: u64| ps.map_or(default, |ps| ps / MS);
+        Limits {
+            kind: self.queue,
+            packets: self.queue_packets.unwrap_or(u64::MAX),
+            bytes: self.queue_size_bytes.unwrap_or(u64::MAX),
+            target: ms(self.codel_target_ps, CODEL_MS.0),
+            interval: ms(self.codel_interval_ps, CODEL_MS.1),
+        }
+    }
+
     /// Creates the idle link.
     pub(super) fn replay(&self) -> Replay {
         Replay {
@@ -79,13 +114,15 @@ impl CellReplayConfig {
                 opportunities: self.opportunities(),
                 next: 0,
                 began: 0,
-                waiting: VecDeque::new(),
+                rest: 0,
+                fifo: Fifo::new(self.limits()),
                 completed: None,
             },
             origin: None,
             released: VecDeque::new(),
             taken: 0,
             left: 0,
+            dropped: 0,
             waits_since: None,
             report: AccessReport::default(),
         }
@@ -121,6 +158,28 @@ impl CellReplayConfig {
                 "heavy",
                 format!("time {time}"),
                 "needs nondecreasing times, up to 11 days",
+            );
+        }
+        let is_limited = self.queue_packets.is_some() || self.queue_size_bytes.is_some();
+        if is_limited == self.queue.is_infinite() {
+            return match is_limited {
+                true => refused(
+                    "queue",
+                    "infinite".to_owned(),
+                    "needs a kind that has limits, such as drop-tail",
+                ),
+                false => refused(
+                    "queue_packets",
+                    "absent".to_owned(),
+                    "needs a limit of packets or bytes",
+                ),
+            };
+        }
+        if self.queue != HeavyQueue::Codel && (self.codel_target_ps.is_some() || self.codel_interval_ps.is_some()) {
+            return refused(
+                "queue",
+                "without codel".to_owned(),
+                "needs codel for its target and interval",
             );
         }
         let trains = self.trains();

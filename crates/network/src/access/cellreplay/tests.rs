@@ -4,11 +4,12 @@
 use super::*;
 use crate::access::AccessConfig;
 
-/// Packets that wait, and departures.
+/// Packets that wait, numbers of those that have been taken, and departures by number; None for lost packets.
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<u64>,
-    departures: Vec<Time>,
+    taken: VecDeque<usize>,
+    departures: Vec<Option<Time>>,
 }
 
 impl Stations for Queue {
@@ -17,15 +18,19 @@ impl Stations for Queue {
     }
 
     fn take(&mut self, _station: usize, _now: Time) -> Option<u64> {
-        self.waiting.pop_front()
+        let bytes = self.waiting.pop_front()?;
+        self.taken.push_back(self.departures.len());
+        self.departures.push(None);
+        Some(bytes)
     }
 
     fn leave(&mut self, _station: usize, now: Time) {
-        self.departures.push(now);
+        let number = self.taken.pop_front().expect("a packet was taken");
+        self.departures[number] = Some(now);
     }
 
-    fn discard(&mut self, _station: usize, _now: Time) {
-        panic!("no packet is lost")
+    fn discard_at(&mut self, _station: usize, place: usize, _now: Time) {
+        self.taken.remove(place).expect("a packet was taken");
     }
 
     fn record(&mut self, _station: usize, _at: Time, _event: StationEvent) {}
@@ -127,25 +132,45 @@ fn synthetic(kind: &Kind) -> (CellReplayConfig, Vec<(u64, u64)>) {
     }
     packets.truncate(10_000);
     let config = CellReplayConfig {
-        light_ms: light,
-        heavy_ms: heavy,
         size_offsets_ms: Some(kind.sizes.clone()),
-        skip_ps: 0,
         long_to_short_ps: kind.timer * MS,
+        ..unlimited(light, heavy)
     };
     (config, packets)
 }
 
-/// Returns the departures [ms] of packets, which arrive in whole milliseconds, over a recording.
-fn departures(config: CellReplayConfig, packets: &[(u64, u64)]) -> Vec<u64> {
-    let packets: Vec<_> = packets.iter().map(|&(ms, bytes)| (Time(ms * MS), bytes)).collect();
-    let times = exact_departures(config, &packets);
-    assert!(times.iter().all(|time| time.0 % MS == 0));
-    times.iter().map(|time| time.0 / MS).collect()
+/// Returns a recording with an unlimited queue, and without offsets by size.
+fn unlimited(light_ms: Vec<Vec<u64>>, heavy_ms: Vec<u64>) -> CellReplayConfig {
+    CellReplayConfig {
+        light_ms,
+        heavy_ms,
+        size_offsets_ms: None,
+        skip_ps: 0,
+        long_to_short_ps: 0,
+        queue: HeavyQueue::Infinite,
+        queue_packets: None,
+        queue_size_bytes: None,
+        codel_target_ps: None,
+        codel_interval_ps: None,
+    }
 }
 
-/// Returns the departures of packets over a recording.
-fn exact_departures(config: CellReplayConfig, packets: &[(Time, u64)]) -> Vec<Time> {
+/// Returns the departures [ms] of packets, which arrive in whole milliseconds, over a recording.
+fn departures(config: CellReplayConfig, packets: &[(u64, u64)]) -> Vec<u64> {
+    let times = departures_or_losses(config, packets);
+    times.into_iter().map(|time| time.expect("no packet is lost")).collect()
+}
+
+/// Returns the departures [ms] of packets, which arrive in whole milliseconds, over a recording; None for lost ones.
+fn departures_or_losses(config: CellReplayConfig, packets: &[(u64, u64)]) -> Vec<Option<u64>> {
+    let packets: Vec<_> = packets.iter().map(|&(ms, bytes)| (Time(ms * MS), bytes)).collect();
+    let times = exact_departures(config, &packets);
+    assert!(times.iter().flatten().all(|time| time.0 % MS == 0));
+    times.iter().map(|time| time.map(|time| time.0 / MS)).collect()
+}
+
+/// Returns the departures of packets over a recording; None for lost ones.
+fn exact_departures(config: CellReplayConfig, packets: &[(Time, u64)]) -> Vec<Option<Time>> {
     let config = AccessConfig::Cellreplay(config);
     let station = NewStation {
         config: &config,
@@ -222,6 +247,49 @@ fn times_of_departures_have_the_digest_of_an_independent_program() {
     }
 }
 
+/// Returns a recording with the queue in the conditions of a row, such as "queue=drop-tail packets=20".
+fn with_queue(config: &CellReplayConfig, conditions: &str) -> CellReplayConfig {
+    let mut config = config.clone();
+    for condition in conditions.split(' ') {
+        let (name, value) = condition.split_once('=').expect("NAME=VALUE");
+        let number = || Some(value.parse::<u64>().expect("a number"));
+        match name {
+            "recording" => {}
+            "queue" => {
+                config.queue = match value {
+                    "drop-tail" => HeavyQueue::DropTail,
+                    "drop-head" => HeavyQueue::DropHead,
+                    "codel" => HeavyQueue::Codel,
+                    _ => panic!("{value}"),
+                }
+            }
+            "packets" => config.queue_packets = number(),
+            "bytes" => config.queue_size_bytes = number(),
+            "target" => config.codel_target_ps = number().map(|ms| ms * MS),
+            "interval" => config.codel_interval_ps = number().map(|ms| ms * MS),
+            _ => panic!("{name}"),
+        }
+    }
+    config
+}
+
+#[test]
+fn queues_drop_the_packets_that_an_independent_program_drops() {
+    for kind in kinds() {
+        let (config, packets) = synthetic(&kind);
+        let (digests, losses) = (rows("SHA-256 with losses", kind.name), rows("lost packets", kind.name));
+        assert_eq!(digests.len(), 4);
+        for ((conditions, digest), (_, lost)) in digests.iter().zip(losses) {
+            let times = departures_or_losses(with_queue(&config, conditions), &packets);
+            let count = times.iter().filter(|time| time.is_none()).count();
+            assert_eq!(count.to_string(), lost, "{conditions}");
+            let line = |time: &Option<u64>| time.map_or("lost\n".to_owned(), |time| format!("{time}\n"));
+            let text: String = times.iter().map(line).collect();
+            assert_eq!(*digest, sha256(text.as_bytes()), "{conditions}");
+        }
+    }
+}
+
 /// Returns the SHA-256 digest (FIPS 180-4) in hexadecimal digits.
 fn sha256(message: &[u8]) -> String {
     // Fractional parts of the cube roots of the first 64 primes, and of the square roots of the first 8.
@@ -290,26 +358,22 @@ fn digests_are_those_of_the_standard() {
 
 #[test]
 fn no_packet_departs_before_its_arrival() {
-    let config = CellReplayConfig {
-        light_ms: [0, 100, 200, 300].map(|time| vec![time, 0, 0]).to_vec(),
-        heavy_ms: vec![0, 10, 20],
-        size_offsets_ms: None,
-        skip_ps: 0,
-        long_to_short_ps: 0,
-    };
+    let light = [0, 100, 200, 300].map(|time| vec![time, 0, 0]).to_vec();
+    let config = unlimited(light, vec![0, 10, 20]);
     // The second packet arrives 0.6 ms after the first one, which counts as 0 ms in the recording.
     let times = [Time(7), Time(7 + 6 * MS / 10)];
-    assert_eq!(exact_departures(config, &times.map(|time| (time, 100))), times);
+    assert_eq!(
+        exact_departures(config, &times.map(|time| (time, 100))),
+        times.map(Some)
+    );
 }
 
 #[test]
 fn the_begin_of_recordings_is_left_out() {
+    let light = vec![vec![0, 99, 0], vec![2100, 7, 0, 1], vec![2200, 7, 0], vec![2300, 7, 0]];
     let config = CellReplayConfig {
-        light_ms: vec![vec![0, 99, 0], vec![2100, 7, 0, 1], vec![2200, 7, 0], vec![2300, 7, 0]],
-        heavy_ms: vec![100, 2010, 2020],
-        size_offsets_ms: None,
         skip_ps: 2000 * MS,
-        long_to_short_ps: 0,
+        ..unlimited(light, vec![100, 2010, 2020])
     };
     // Two packets have opportunities of the train, and the third one waits for the saturated link.
     assert_eq!(departures(config, &[(0, 1400), (0, 1400), (0, 1400)]), [7, 8, 10]);

@@ -49,8 +49,8 @@ impl Stations for Queues {
         }
     }
 
-    fn discard(&mut self, station: usize, _now: Time) {
-        self.taken[station].pop_front().expect("a packet was taken");
+    fn discard_at(&mut self, station: usize, place: usize, _now: Time) {
+        self.taken[station].remove(place).expect("a packet was taken");
         self.lost[station] += 1;
     }
 

@@ -34,8 +34,8 @@ impl Stations for Queues {
         self.left[station].push((now, bytes));
     }
 
-    fn discard(&mut self, station: usize, _now: Time) {
-        let bytes = self.taken[station].pop_front().expect("a packet was taken");
+    fn discard_at(&mut self, station: usize, place: usize, _now: Time) {
+        let bytes = self.taken[station].remove(place).expect("a packet was taken");
         self.discarded[station].push(bytes);
     }
 

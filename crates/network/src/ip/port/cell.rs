@@ -53,7 +53,7 @@ struct Queues {
     stations: Vec<Station>,
     /// Packets that have left since the caller last collected them.
     left: Vec<Left>,
-    /// Stations from whose queues packets have been taken since the caller last collected reports.
+    /// Stations whose queues have reports that the caller has not collected.
     touched: Vec<usize>,
     /// Whether events of stations are recorded, and those that the caller has not collected.
     records: bool,
@@ -61,10 +61,10 @@ struct Queues {
 }
 
 impl Queues {
-    /// Records that the queue of a station may have reports.
+    /// Records whether the queue of a station has reports.
     #[inline]
     fn touch(&mut self, station: usize) {
-        if self.touched.last() != Some(&station) {
+        if self.stations[station].queue.has_reports() && self.touched.last() != Some(&station) {
             self.touched.push(station);
         }
     }
@@ -76,12 +76,14 @@ impl Stations for Queues {
     }
 
     fn take(&mut self, station: usize, now: Time) -> Option<u64> {
-        self.touch(station);
         let Station { queue, begun, .. } = &mut self.stations[station];
-        let packet = queue.begin_another(now)?;
-        let bytes = u64::from(packet.packet.bytes());
-        begun.push_back(packet);
-        Some(bytes)
+        let taken = queue.begin_another(now).map(|packet| {
+            let bytes = u64::from(packet.packet.bytes());
+            begun.push_back(packet);
+            bytes
+        });
+        self.touch(station);
+        taken
     }
 
     fn leave(&mut self, station: usize, now: Time) {
@@ -95,12 +97,12 @@ impl Stations for Queues {
         }
     }
 
-    fn discard(&mut self, station: usize, now: Time) {
-        self.touch(station);
+    fn discard_at(&mut self, station: usize, place: usize, now: Time) {
         let Station { queue, begun, .. } = &mut self.stations[station];
-        if let Some(packet) = begun.pop_front() {
+        if let Some(packet) = begun.remove(place) {
             queue.discard_one(now, &packet);
         }
+        self.touch(station);
     }
 
     #[inline]
@@ -243,11 +245,12 @@ impl Cells {
     #[inline]
     pub fn collect_reports(&mut self, cell: u32, mut collect: impl FnMut(Link, &mut EgressQueue)) {
         let Queues { stations, touched, .. } = &mut self.cells[cell as usize].queues;
+        if touched.is_empty() {
+            return;
+        }
         for station in touched.drain(..) {
             let Station { link, queue, .. } = &mut stations[station];
-            if queue.has_reports() {
-                collect(*link, queue);
-            }
+            collect(*link, queue);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Random medium access of some links, which may share cells.
 
 use super::described::Scale;
-use longpipe_network::scenario::access::{AccessConfig, Direction, DvbRcs2Config, DvbS2Config};
+use longpipe_network::scenario::access::{AccessConfig, Direction, DvbRcs2Config, DvbS2Config, HeavyQueue};
 use longpipe_network::scenario::{NodeKind, Scenario};
 use longpipe_network::Simulation;
 use longpipe_tcp::described::{kinds, Described};
@@ -54,6 +54,11 @@ fn add(scenario: &mut Scenario, links: &[usize], shares: bool, seed: u64) {
                     own.heavy_ms = ms(9, 3).collect();
                     own.size_offsets_ms = (seed % 2 == 0).then(|| vec![0.4, 1.0, 2.7]);
                     own.skip_ps = 0;
+                    let limit = own.queue_packets.unwrap_or(1 + seed % 20);
+                    own.queue_packets = (own.queue != HeavyQueue::Infinite).then_some(limit);
+                    own.queue_size_bytes = own.queue_size_bytes.filter(|_| own.queue != HeavyQueue::Infinite);
+                    own.codel_target_ps = own.codel_target_ps.filter(|_| own.queue == HeavyQueue::Codel);
+                    own.codel_interval_ps = own.codel_interval_ps.filter(|_| own.queue == HeavyQueue::Codel);
                     scenario.links[link].access = Some(Box::new(access));
                     return Simulation::new(scenario, 1).is_ok();
                 }
