@@ -19,6 +19,7 @@ use common::any_graph::{any_scenario, with_ends};
 use common::compare::{findings, Finding, MANY_EVENTS};
 use common::kept::Kept;
 use common::smaller::{smaller, FEW_EVENTS};
+use common::thread_time::ThreadTime;
 use longpipe_events::mix;
 use longpipe_network::scenario::Framing;
 use proptest::strategy::{Strategy, ValueTree};
@@ -29,7 +30,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Default real time after which a run is considered endless; on a busy machine, a longer time is needed.
+/// Default CPU time after which a run is considered endless.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How links vary during a run.
@@ -147,8 +148,8 @@ struct Soak {
     framing: Framing,
     next: AtomicU64,
     tally: Mutex<Tally>,
-    /// Number of the case that each thread runs, and its start time.
-    at: Vec<Mutex<Option<(u64, Instant)>>>,
+    /// Number of the case that each thread runs, and the time since its start.
+    at: Vec<Mutex<Option<(u64, ThreadTime)>>>,
 }
 
 impl Soak {
@@ -158,7 +159,7 @@ impl Soak {
             if number >= self.options.from + self.options.cases {
                 break;
             }
-            self.set(thread, Some((number, Instant::now())));
+            self.set(thread, Some((number, ThreadTime::start())));
             let kept = drawn(self.framing, self.options.links, number);
             let found = findings(&kept.scenario, kept.seed, MANY_EVENTS);
             if !found.is_empty() {
@@ -168,7 +169,7 @@ impl Soak {
         }
     }
 
-    fn set(&self, thread: usize, at: Option<(u64, Instant)>) {
+    fn set(&self, thread: usize, at: Option<(u64, ThreadTime)>) {
         *self.at[thread].lock().expect("no thread panics") = at;
     }
 
@@ -217,10 +218,10 @@ impl Soak {
         let mut last_report = begin;
         loop {
             std::thread::sleep(Duration::from_millis(20));
-            let busy: Vec<(u64, Instant)> = self
+            let busy: Vec<(u64, ThreadTime)> = self
                 .at
                 .iter()
-                .filter_map(|at| *at.lock().expect("no thread panics"))
+                .filter_map(|at| at.lock().expect("no thread panics").clone())
                 .collect();
             if let Some((number, _)) = busy.iter().find(|(_, since)| since.elapsed() > self.options.patience) {
                 println!("case {number} does not end");

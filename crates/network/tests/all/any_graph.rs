@@ -8,19 +8,21 @@ use crate::common::compare::{compare, findings, MANY_EVENTS};
 use crate::common::kept::Kept;
 use crate::common::random::cases;
 use crate::common::smaller::{smaller, FEW_EVENTS};
+use crate::common::thread_time::ThreadTime;
 use longpipe_network::scenario::{Framing, Scenario};
 use proptest::prelude::*;
 use proptest::test_runner::{TestError, TestRunner};
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// Maximum real time of a case; a case that takes longer is considered endless.
+/// Maximum CPU time of a case, which, unlike its real time, depends little on the load of the machine; a case that takes
+/// longer is considered endless.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// The case in progress, and its start time.
-type Current = Mutex<Option<(Instant, Kept)>>;
+/// The case in progress, and the time since its start.
+type Current = Mutex<Option<(ThreadTime, Kept)>>;
 
 /// Watches the current case. If the case does not end, prints it and terminates the test program. The watch ends when
 /// the returned value is dropped.
@@ -60,7 +62,7 @@ fn every_way_to_run_agrees(any: impl Strategy<Value = Scenario>) {
     let current = watch();
     let ran = runner.run(&drawn, |(scenario, seed)| {
         let kept = Kept { seed, scenario };
-        *current.lock().expect("no holder of the lock panics") = Some((Instant::now(), kept.clone()));
+        *current.lock().expect("no holder of the lock panics") = Some((ThreadTime::start(), kept.clone()));
         compare(&kept.scenario, seed)
     });
     drop(current);

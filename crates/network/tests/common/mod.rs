@@ -25,6 +25,8 @@ pub mod random;
 #[allow(dead_code)]
 pub mod smaller;
 #[allow(dead_code)]
+pub mod thread_time;
+#[allow(dead_code)]
 pub mod witness;
 
 use compare::Watch;
