@@ -38,10 +38,12 @@ class Action:
 
     def factors(self, actions: Array) -> Array:
         """Returns the factors of actions, which are clipped to the range from -1 to 1; nan changes nothing."""
+        return self.factors_of_numbers(np.where(np.isnan(actions), 0.0, actions) if has_nan(actions) else actions)
+
+    def factors_of_numbers(self, actions: Array) -> Array:
+        """Returns the factors of actions none of which is nan."""
         # For few agents, `np.clip` is slower.
         clipped = np.minimum(np.maximum(actions, -1.0), 1.0)
-        if has_nan(clipped):
-            clipped = np.where(np.isnan(clipped), 0.0, clipped)
         return np.asarray(self.function(clipped), dtype=np.float64)
 
 

@@ -190,7 +190,9 @@ class Episodes:
         rounded = np.asarray(actions, dtype=np.float32).reshape(-1).astype(np.float64)
         if has_nan(rounded):
             warnings.warn("action: nan; needs a number from -1 to 1, changes nothing", RuntimeWarning, stacklevel=4)
-        factors = self._action.factors(rounded)
+            factors = self._action.factors(rounded)
+        else:
+            factors = self._action.factors_of_numbers(rounded)
         if factors.shape != (len(self._measured),):
             raise ScenarioError(f"action: {factors.size} factors; needs one for each of {len(self._measured)} agents")
         return np.ascontiguousarray(factors)
