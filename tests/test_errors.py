@@ -406,9 +406,8 @@ def test_smallest_buffer_holds_exactly_one_packet() -> None:
             "`longpipe run --help` shows what is accepted",
         ),
         (
-            "read a.pcap --json -",
-            "'-': follows --json, which has no value and prints to the standard output; `longpipe read --help` shows "
-            "what is accepted",
+            "run a.toml --no-store -",
+            "'-': follows --no-store, which has no value; `longpipe run --help` shows what is accepted",
         ),
         ("run a.toml b.toml", "'b.toml': needs no further argument; `longpipe run --help` shows what is accepted"),
         (

@@ -466,7 +466,7 @@ def test_the_command_prints_a_table_draws_and_writes_json(
     assert "pcap of a capturing program; 2.48073 s from 2026-11-26T06:39:37.135789Z" in words
     assert "captured at the sender" in words
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert exit_status(file, "--json") == 0
+    assert exit_status(file, "--json", "-") == 0
     value = json.loads(capsys.readouterr().out)
     assert value["subjects"][0]["name"] == "[fd00::1]:41334 > [fd00::4]:5201"
     assert exit_status(file, "-o", "a.xyz") == 2

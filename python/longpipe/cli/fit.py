@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from longpipe.cli.toolkit.outputs import check_output, is_stdout, json_option, write_json
 from longpipe.cli.toolkit.progress import RunBar, Waiting
 from longpipe.cli.toolkit.safe import Console, echo
 from longpipe.errors import ScenarioError, nearest, shortened
@@ -39,7 +40,7 @@ def fit(
     changes: list[str] | None = typer.Option(
         None, "--set", metavar="FIELD=VALUE", help="Known value of a field, such as tcp.hz=1000."
     ),
-    json: bool = typer.Option(False, "--json", help="Print the estimates and the observed series as JSON."),
+    json: str | None = json_option("the estimates and the observed series"),
     model: str = typer.Option(
         "", "--model", help="Model of the path: starlink, for tests and pings of a site over hours or days."
     ),
@@ -60,6 +61,7 @@ def fit(
     if output is not None:
         check_file("--output", output)
         check_file("--output", output.with_suffix(SUFFIX))
+    check_output("--json", json)
     fixed = dict(change(text) for text in changes or [])
     wanted = tuple(control.strip() for control in controls.split(",")) if controls else ()
     # Linux 6.1 has no BBR version 3, so it is a candidate only if it is named.
@@ -76,17 +78,15 @@ def fit(
     with Waiting("running the fitted scenario"):
         fit_report = checked(fit_report)
     beside = write(fit_report, output) if output is not None else None
-    if json:
-        import orjson
-
-        echo(orjson.dumps(as_json(fit_report), option=orjson.OPT_INDENT_2).decode())
-    else:
+    if json is not None:
+        write_json(json, as_json(fit_report))
+    if not is_stdout(json):
         _show(fit_report)
     if left:
         echo(f"interrupted: {left} candidates were not simulated", err=True)
     if beside is not None:
-        echo(f"Path: {output}; estimates and observed series: {beside}", err=json)
-    elif not json:
+        echo(f"Path: {output}; estimates and observed series: {beside}", err=is_stdout(json))
+    elif not is_stdout(json):
         echo("no file was written; add -o PATH.toml to write the path for run, live and whatif")
 
 

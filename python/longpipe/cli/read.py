@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from longpipe.cli.toolkit.console import show_table, terminal
+from longpipe.cli.toolkit.outputs import check_output, is_stdout, json_option, write_json
 from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError, nearest, shortened
 from longpipe.system.files import PICTURES, check_file
@@ -34,13 +35,13 @@ def read(
     output: Path | None = typer.Option(
         None, "--output", "-o", metavar="FILE", help="Picture of the series over time: .svg, .pdf or .png."
     ),
-    json: bool = typer.Option(False, "--json", help="Print everything as JSON instead, with all series."),
+    json: str | None = json_option("all series and counters"),
 ) -> None:
     """Show the rates, RTTs and losses in a capture or in the output of a measurement tool.
 
     longpipe read monday.pcapng -o monday.png
 
-    longpipe read iperf3.json --json
+    longpipe read iperf3.json --json -
 
     The output also states what the file does not contain.
     """
@@ -48,22 +49,21 @@ def read(
         if output.suffix not in PICTURES:
             raise ScenarioError(f"--output: {str(output)!r}; {nearest(output.suffix, PICTURES)}")
         check_file("--output", output)
+    check_output("--json", json)
     # Imported here so that other commands start faster.
     from longpipe.measured import read as read_measured
 
     recording = read_measured(file)
-    if json:
-        import orjson
-
-        echo(orjson.dumps(recording.as_json(), option=orjson.OPT_INDENT_2).decode())
-    else:
+    if json is not None:
+        write_json(json, recording.as_json())
+    if not is_stdout(json):
         _show(recording)
     if output is not None:
         from longpipe.pictures.measured import measured
         from longpipe.pictures.saving import save_as
 
         save_as(measured(recording), output)
-        echo(f"Picture: {output}", err=json)
+        echo(f"Picture: {output}", err=is_stdout(json))
 
 
 def _show(recording: Recording) -> None:

@@ -82,13 +82,13 @@ def error_line(error: Any, arguments: Sequence[str] | None = None) -> str:  # no
 
 
 def _after_flag(argument: str, arguments: Sequence[str], context: Any) -> str:  # noqa: ANN401 - Click's Context
-    """Returns the clause on the flag that the argument follows, such as --json of commands that print JSON; or ""."""
+    """Returns the clause on the flag that the argument follows, or ""."""
     index = arguments.index(argument) if argument in arguments else 0
     flags = {name for param in context.command.params if getattr(param, "is_flag", False) for name in param.opts}
     option = arguments[index - 1] if index else ""
     if option not in flags:
         return ""
-    return f"follows {option}, which has no value{' and prints to the standard output' if option == '--json' else ''}"
+    return f"follows {option}, which has no value"
 
 
 def option_line(error: ScenarioError, arguments: Sequence[str]) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
+from longpipe.cli.toolkit.outputs import check_output, is_stdout, json_option, write_json
 from longpipe.cli.toolkit.progress import RunBar
 from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError, nearest
@@ -42,7 +43,7 @@ def whatif(
         None, "--measure", metavar="NAME=WHAT", help="Additional measure, as for longpipe design."
     ),
     output: Path | None = typer.Option(None, "--output", "-o", metavar="FILE", help="Picture: .svg, .pdf or .png."),
-    json: bool = typer.Option(False, "--json", help="Print the measures as JSON instead."),
+    json: str | None = json_option("the measures"),
 ) -> None:
     """Run a scenario with and without a change, and print the difference and its interval.
 
@@ -56,6 +57,7 @@ def whatif(
         if output.suffix not in PICTURES:
             raise ScenarioError(f"--output: {str(output)!r}; {nearest(output.suffix, PICTURES)}")
         check_file("--output", output)
+    check_output("--json", json)
     from longpipe.cli.run import completed
     from longpipe.cli.toolkit.naming import change
     from longpipe.fit.whatif import doubts
@@ -70,18 +72,16 @@ def whatif(
         echo(f"warning: --set {line}", err=True)
     for line in doubts(comparison):
         echo(f"warning: {line}", err=True)
-    if json:
-        import orjson
-
-        echo(orjson.dumps(comparison.measures, option=orjson.OPT_INDENT_2).decode())
-    else:
+    if json is not None:
+        write_json(json, comparison.measures)
+    if not is_stdout(json):
         _show(comparison, path)
     if output is not None:
         from longpipe.pictures.saving import save_as
         from longpipe.pictures.whatif import whatif as draw
 
         save_as(draw(comparison), output)
-        echo(f"Picture: {output}", err=json)
+        echo(f"Picture: {output}", err=is_stdout(json))
 
 
 def _show(comparison: WhatIf, path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import typer
 
 from longpipe.cli.toolkit import completers
-from longpipe.cli.toolkit.outputs import check_output
+from longpipe.cli.toolkit.outputs import check_output, json_option
 from longpipe.cli.toolkit.quantities import share
 from longpipe.system.files import check_directory
 
@@ -44,7 +44,7 @@ def analyse(
         "--saturated",
         help="Allow a model without an error term: it gives shares of the variation, but no tests.",
     ),
-    json: str | None = typer.Option(None, metavar="FILE|-", help="Write the analysis as JSON; - is stdout."),
+    json: str | None = json_option("the analysis"),
     csv: Path | None = typer.Option(None, metavar="DIR", help="Write every table as a CSV file."),
     figures: Path | None = typer.Option(None, metavar="DIR", help="Draw effects, interactions, residuals."),
 ) -> None:

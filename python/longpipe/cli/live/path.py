@@ -10,7 +10,7 @@ import typer
 
 from longpipe.cli.toolkit.given import NeedingCommand
 from longpipe.cli.toolkit.help import MORE
-from longpipe.cli.toolkit.outputs import check_output, write_output
+from longpipe.cli.toolkit.outputs import check_output, json_option, write_output
 from longpipe.cli.toolkit.quantities import number_of_bytes
 from longpipe.cli.toolkit.safe import Console
 from longpipe.cli.toolkit.storing import SeedOption, SetOption
@@ -113,7 +113,7 @@ def run(
     capture: Path | None = typer.Option(
         None, metavar="FILE", help="Write a pcapng capture, with the cause of each loss."
     ),
-    json: str | None = typer.Option(None, metavar="FILE|-", help="Write the timing report as JSON; - is stdout."),
+    json: str | None = json_option("the timing report"),
     max_late: str | None = typer.Option(
         None,
         metavar="TIME|'P % within TIME'",

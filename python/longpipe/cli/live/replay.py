@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
+from longpipe.cli.toolkit.outputs import check_output, is_stdout, json_option, write_output
 from longpipe.cli.toolkit.safe import Console
 from longpipe.cli.toolkit.storing import SetOption
 
@@ -14,9 +14,7 @@ DIFFERENT = 1
 def replay(
     file: Path = typer.Argument(metavar="FILE", help="Record; `longpipe live --record` writes one."),
     changes: SetOption = None,
-    json: str | None = typer.Option(
-        None, metavar="FILE|-", help="Write counters, delays and ports as JSON; - is stdout."
-    ),
+    json: str | None = json_option("counters, delays and ports"),
 ) -> None:
     """Send the packets of a record through its path again, in virtual time, with their recorded arrival times.
 

@@ -15,7 +15,7 @@ import typer
 from longpipe.cli.toolkit.given import needing
 from longpipe.cli.toolkit.help import MORE
 from longpipe.cli.toolkit.naming import change
-from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
+from longpipe.cli.toolkit.outputs import check_output, is_stdout, json_option, write_output
 from longpipe.cli.toolkit.safe import echo
 from longpipe.cli.toolkit.storing import MemoryOption, NoStoreOption, SeedOption, SetOption, StoreOption, opened_store
 from longpipe.errors import ScenarioError
@@ -64,7 +64,7 @@ def run(
     file: str = typer.Argument(metavar="FILE.toml", help="Scenario file; `longpipe init` writes one."),
     seed: SeedOption = 1,
     changes: SetOption = None,
-    json: str | None = typer.Option(None, metavar="FILE|-", help="Write the result as JSON; - is stdout."),
+    json: str | None = json_option("the result"),
     csv: Path | None = typer.Option(None, metavar="DIR", help="Write run.csv, flows.csv, ports.csv and traces."),
     trace: list[Trace] | None = typer.Option(None, help="Record this trace; needs --csv."),
     capture: list[str] | None = typer.Option(

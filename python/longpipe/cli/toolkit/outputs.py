@@ -7,7 +7,9 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+import typer
 
 from longpipe.system.files import check_file, claim, write_text
 
@@ -18,6 +20,11 @@ if TYPE_CHECKING:
 STDOUT: Final = "-"
 # Standard output, while `apart` diverts other output.
 _undiverted: list[TextIO] = []
+
+
+def json_option(content: str) -> Any:  # noqa: ANN401 - as typer.Option
+    """Returns the option --json of a command that writes this content: a text file, or standard output."""
+    return typer.Option(None, "--json", metavar="FILE|-", help=f"Write {content} as JSON; - is stdout.")
 
 
 def is_stdout(target: Path | str | None) -> bool:
@@ -39,6 +46,13 @@ def write_output(target: Path | str, text: str) -> None:
         (_undiverted[-1] if _undiverted else sys.stdout).write(text)
     else:
         write_text(Path(target), text)
+
+
+def write_json(target: Path | str, value: object) -> None:
+    """Writes the file of --json with indented lines."""
+    import orjson
+
+    write_output(target, orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n")
 
 
 def write_frame(target: Path, frame: "pd.DataFrame | pa.Table", *, neutral: bool = False) -> None:

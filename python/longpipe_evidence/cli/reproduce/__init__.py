@@ -8,7 +8,7 @@ import typer
 
 from longpipe.cli.toolkit.completers import among
 from longpipe.cli.toolkit.given import refuse
-from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
+from longpipe.cli.toolkit.outputs import check_output, is_stdout, json_option, write_output
 from longpipe.cli.toolkit.safe import echo
 from longpipe.cli.toolkit.storing import Execution
 from longpipe.errors import ScenarioError, nearest
@@ -38,7 +38,7 @@ def reproduce(
         help="Number of replications. \\[default: the paper's own, 10 or 20; 2 with --sensitivity; "
         "1 if nothing is random]",
     ),
-    json: str | None = typer.Option(None, metavar="FILE|-", help="Write the numbers as JSON; - is stdout."),
+    json: str | None = json_option("the numbers"),
     out: Path | None = typer.Option(
         None,
         metavar="DIR",

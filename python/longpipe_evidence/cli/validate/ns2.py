@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from longpipe.cli.toolkit.outputs import check_output
+from longpipe.cli.toolkit.outputs import check_output, json_option
 from longpipe.cli.toolkit.quantities import PACKETS, whole_number_of
 
 DIFFERENT = 1
@@ -26,7 +26,7 @@ def ns2(
     guard: bool = typer.Option(
         True, help="Reno and NewReno: no second fast retransmit in one window (bugFix_ of ns-2)."
     ),
-    json: str | None = typer.Option(None, metavar="FILE|-", help="Write the table as JSON; - is stdout."),
+    json: str | None = json_option("the table"),
     figure: str | None = typer.Option(
         None, metavar="FILE", help="Draw both send sequences of one transfer as PNG and SVG."
     ),
