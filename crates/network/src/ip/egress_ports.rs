@@ -12,7 +12,7 @@ use crate::clock::Actor;
 use crate::hosts::transmissions;
 use crate::hosts::Hosts;
 use crate::observe::probe::{Event, Probe};
-use crate::packets::{Circuit, Link, OnWire, Options, Packet, NO_OPTIONS};
+use crate::packets::{Carried, Circuit, Link, OnWire, Options, Packet, NO_OPTIONS};
 use longpipe_events::{MaybeTime, Span, Time};
 
 impl Ip {
@@ -25,7 +25,7 @@ impl Ip {
         link: Link,
         now: Time,
         packet: Packet,
-        options: &Options,
+        options: impl Carried,
     ) -> Option<(Time, Packet)> {
         let wire = &mut self.wires[link.index()];
         if let Port::ConstantRate(port) = &mut wire.port {
@@ -48,7 +48,9 @@ impl Ip {
         } = begun?;
         if arrival == MaybeTime::NONE {
             let arrived = self.wires[link.index()].port.arrival_of(&queued);
-            transmissions::packet(&mut hosts.probe, link, arrived, departure, queued.packet, options);
+            options.with(|options| {
+                transmissions::packet(&mut hosts.probe, link, arrived, departure, queued.packet, options);
+            });
         }
         Some((arrival.get()?, queued.packet))
     }
@@ -144,6 +146,26 @@ impl Ip {
             arrival,
         } = begun;
         let packet = queued.packet;
+        let wire = &self.wires[link.index()];
+        if !hosts.probe.is_idle() {
+            let arrived = wire.port.arrival_of(&queued);
+            transmissions::packet(&mut hosts.probe, link, arrived, departure, packet, &queued.options());
+        }
+        let Some(arrival) = arrival.get() else { return };
+        let line = &wire.line;
+        let delivering_early = hosts.early_delivery.delivering_early;
+        if hosts.early_delivery.in_order & !delivering_early & packet.is_stamped_data() {
+            let (next, stamp) = (OnWire { arrival, packet }, queued.stamp());
+            match line.end {
+                End::Through if arrival <= hosts.clock.end => {
+                    return self.forward_stamped_data(hosts, next, stamp, departure);
+                }
+                End::Host if arrival <= line.earliest_event => {
+                    return self.take_data_in_order(hosts, next, stamp, departure);
+                }
+                _ => {}
+            }
+        }
         let own;
         let options = match packet.has_options() {
             true => {
@@ -152,12 +174,6 @@ impl Ip {
             }
             false => &NO_OPTIONS,
         };
-        let wire = &self.wires[link.index()];
-        let arrived = wire.port.arrival_of(&queued);
-        transmissions::packet(&mut hosts.probe, link, arrived, departure, packet, options);
-        let Some(arrival) = arrival.get() else { return };
-        let line = &wire.line;
-        let delivering_early = hosts.early_delivery.delivering_early;
         match line.end {
             End::Through if arrival <= hosts.clock.end => {
                 self.forward_from_trunk(hosts, (arrival, packet), options, delivering_early, departure);

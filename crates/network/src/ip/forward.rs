@@ -80,7 +80,11 @@ impl Ip {
             let (next, options) = (OnWire { arrival, packet }, options());
             return Some(ProvenAck { next, options });
         }
-        self.set_out(hosts, link, OnWire { arrival, packet }, &options());
+        let next = OnWire { arrival, packet };
+        match payload.stamp_alone() {
+            Some(stamp) => self.set_out(hosts, link, next, stamp),
+            None => self.set_out(hosts, link, next, &options()),
+        }
         None
     }
 
@@ -118,12 +122,16 @@ impl Ip {
 
     /// Forwards a packet over its first link after it has left its host.
     #[inline(always)]
-    pub(crate) fn set_out<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
+    pub(crate) fn set_out<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: impl Carried) {
         match self.wires[link.index()].line.end {
-            End::Host => self.reach_host(hosts, link, next, options, UNKNOWN),
-            End::Through if next.arrival <= hosts.clock.end => self.continue_from_router(hosts, next, options),
             End::Shared => self.wait_in_lane(hosts, link, next, options),
-            End::Through | End::Unordered | End::DecidedOnArrival => self.wait_on_wire(hosts, link, next, options),
+            End::Host => options.with(|options| self.reach_host(hosts, link, next, options, UNKNOWN)),
+            End::Through if next.arrival <= hosts.clock.end => {
+                options.with(|options| self.continue_from_router(hosts, next, options));
+            }
+            End::Through | End::Unordered | End::DecidedOnArrival => {
+                options.with(|options| self.wait_on_wire(hosts, link, next, options));
+            }
         }
     }
 
@@ -184,7 +192,7 @@ impl Ip {
         let Queued { next, stamp } = first;
         hosts.clock.begin(next.arrival);
         if hosts.early_delivery.in_order && next.packet.is_stamped_data() {
-            return self.forward_stamped_data(hosts, next, stamp);
+            return self.forward_stamped_data(hosts, next, stamp, UNKNOWN);
         }
         let options = self.lanes.pop_options(lane, &first);
         self.forward(hosts, (next.arrival, next.packet), &options, false);
@@ -342,8 +350,7 @@ impl Ip {
                             transmissions::packet(&mut hosts.probe, link, Some(reached), departure, packet, options);
                         });
                     }
-                    (arrival, packet) =
-                        options.with(|options| self.mark_or_hold(hosts, link, reached, packet, options))?;
+                    (arrival, packet) = self.mark_or_hold(hosts, link, reached, packet, options)?;
                     &self.wires[link.index()]
                 }
             };
@@ -383,7 +390,7 @@ impl Ip {
         link: Link,
         now: Time,
         packet: Packet,
-        options: &Options,
+        options: impl Carried,
     ) -> Option<(Time, Packet)> {
         let wire = &mut self.wires[link.index()];
         match &mut wire.port {
@@ -406,7 +413,7 @@ impl Ip {
             }
             Port::ConstantRate(_) | Port::VariableRate(_) => return self.enqueue(hosts, link, now, packet, options),
             &mut Port::Access(place) => {
-                self.enter_cell(hosts, place, now, packet, options);
+                options.with(|options| self.enter_cell(hosts, place, now, packet, options));
                 return None;
             }
         }

@@ -3,7 +3,7 @@
 
 use crate::packets::lanes::{self, Arrives};
 use crate::packets::queued_options::{OtherOptions, Queued};
-use crate::packets::{OnWire, Options, Packet};
+use crate::packets::{Carried, OnWire, Options, Packet};
 use longpipe_events::{Entity, MaybeTime, Order, Time};
 
 /// Maximum number of queued packets that an arriving packet may overtake when it is inserted.
@@ -24,7 +24,7 @@ pub(crate) struct PacketLanes {
 impl PacketLanes {
     /// Appends a packet. If it may arrive before packets already queued, returns false without changing anything.
     #[inline(always)]
-    pub fn append(&mut self, next: OnWire, options: &Options) -> bool {
+    pub fn append(&mut self, next: OnWire, options: impl Carried) -> bool {
         let lane = next.packet.vc().way();
         let appended = self.append_to(lane, Queued::new(next, options));
         if appended {
@@ -59,7 +59,7 @@ impl PacketLanes {
 
     /// Inserts a packet in order; simultaneous packets are ordered by `rank`. If its position is too far from the end,
     /// returns false without changing anything.
-    pub fn insert(&mut self, next: OnWire, options: &Options, rank: impl Fn(&OnWire) -> (Order, Entity)) -> bool {
+    pub fn insert(&mut self, next: OnWire, options: impl Carried, rank: impl Fn(&OnWire) -> (Order, Entity)) -> bool {
         let lane = next.packet.vc().way();
         let follows = |other: &Queued| {
             let other = &other.next;

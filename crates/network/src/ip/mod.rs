@@ -25,7 +25,7 @@ use crate::lookahead::guarantees::Guarantees;
 use crate::observe::probe::Probe;
 use crate::packets::payload::Payload;
 use crate::packets::queued_options::Queued;
-use crate::packets::{Circuit, Flow, Link, OnWire, Options};
+use crate::packets::{Carried, Circuit, Flow, Link, OnWire, Options};
 use crate::report::state_hash::StateHash;
 use crate::report::{InvariantError, MediumReport};
 use crate::scenario::topology::{usual_interval, Entry, Topology};
@@ -83,7 +83,7 @@ impl Ip {
 
     /// Queues a packet until its arrival at a router where wires meet.
     #[inline(always)]
-    fn wait_in_lane<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
+    fn wait_in_lane<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: impl Carried) {
         if !self.lanes.append(next, options) {
             self.wait_out_of_order(hosts, link, next, options);
         }
@@ -91,10 +91,10 @@ impl Ip {
 
     /// Inserts a packet that arrives before packets already queued.
     #[inline(never)]
-    fn wait_out_of_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
+    fn wait_out_of_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: impl Carried) {
         let rank = |next: &OnWire| rank(&self.routes, &self.topology.ends, &self.ties, next);
         if !self.lanes.insert(next, options, rank) {
-            self.wait_on_wire(hosts, link, next, options);
+            options.with(|options| self.wait_on_wire(hosts, link, next, options));
         }
     }
 

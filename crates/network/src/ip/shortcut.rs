@@ -299,7 +299,13 @@ impl Ip {
 
     /// Delivers data early.
     #[inline(never)]
-    fn take_data_in_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, stamp: MaybeTime, left_trunk: Time) {
+    pub(super) fn take_data_in_order<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        next: OnWire,
+        stamp: MaybeTime,
+        left_trunk: Time,
+    ) {
         self.take_data_at_once(hosts, next, stamp, left_trunk);
     }
 
@@ -351,9 +357,16 @@ impl Ip {
     }
 
     /// Processes the arrival at a router of data whose only option is a timestamp, and advances them as far as possible.
+    /// `left_trunk` is their departure time from the first port of this advance; it may be `UNKNOWN`.
     #[inline(always)]
-    pub(super) fn forward_stamped_data<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, stamp: MaybeTime) {
-        let reaching = self.travel(hosts, (next.arrival, next.packet), stamp, false, Some(UNKNOWN));
+    pub(super) fn forward_stamped_data<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        next: OnWire,
+        stamp: MaybeTime,
+        left_trunk: Time,
+    ) {
+        let reaching = self.travel(hosts, (next.arrival, next.packet), stamp, false, Some(left_trunk));
         if let Some(HostArrival {
             arrival,
             packet,
@@ -534,9 +547,9 @@ impl Ip {
             };
             let next = OnWire { arrival, packet };
             if wire.line.end != End::Shared {
-                self.set_out_elsewhere(hosts, link, next, &Options::of_stamp(stamp));
+                self.set_out_elsewhere(hosts, link, next, stamp);
             } else if !self.lanes.append_stamped(next, stamp) {
-                self.wait_out_of_order(hosts, link, next, &Options::of_stamp(stamp));
+                self.wait_out_of_order(hosts, link, next, stamp);
             }
         }
         let sender = &mut hosts.flows[flow.index()].sender;
@@ -555,7 +568,7 @@ impl Ip {
 
     /// Forwards a packet over its first link, if that link does not end at a lane.
     #[inline(never)]
-    fn set_out_elsewhere<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
-        self.set_out(hosts, link, next, options);
+    fn set_out_elsewhere<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, stamp: MaybeTime) {
+        self.set_out(hosts, link, next, stamp);
     }
 }

@@ -15,7 +15,7 @@ use crate::ip::port::variable_rate::VariableRatePort;
 use crate::lookahead::queueless::queueless;
 use crate::packets::drops::DropCause;
 use crate::packets::queued_options::{OtherOptions, Queued};
-use crate::packets::{Circuit, Link, OnWire, Options, Packet};
+use crate::packets::{Carried, Circuit, Link, OnWire, Options, Packet};
 use crate::scenario::topology::Topology;
 use crate::scenario::{LinkConfig, PolicyConfig, Scenario};
 use crate::time_varying::TimeVaryingLink;
@@ -286,11 +286,11 @@ impl Port {
         line: &mut Line,
         now: Time,
         packet: Packet,
-        options: &Options,
+        options: impl Carried,
     ) -> Option<StartedTransmission> {
         match self {
             Port::ConstantRate(port) => port.arrive(line, now, packet, options),
-            Port::VariableRate(port) => port.arrive(line, now, packet, options),
+            Port::VariableRate(port) => options.with(|options| port.arrive(line, now, packet, options)),
             Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::TimeVarying(_) | Port::Access(_) => None,
         }
     }

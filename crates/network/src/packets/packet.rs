@@ -81,11 +81,19 @@ pub(crate) fn external_bits(capable: bool, scalable: bool, marked: bool) -> u64 
 
 /// The options of a packet that is being forwarded: all options, or only a timestamp.
 pub(crate) trait Carried: Copy {
+    /// Returns the timestamp or its echo, if the packet has one.
+    fn stamp(self) -> MaybeTime;
+
     /// Calls `take` with the options. A timestamp becomes a full set of options only here.
     fn with<R>(self, take: impl FnOnce(&Options) -> R) -> R;
 }
 
 impl Carried for &Options {
+    #[inline(always)]
+    fn stamp(self) -> MaybeTime {
+        self.stamp
+    }
+
     #[inline(always)]
     fn with<R>(self, take: impl FnOnce(&Options) -> R) -> R {
         take(self)
@@ -93,6 +101,11 @@ impl Carried for &Options {
 }
 
 impl Carried for MaybeTime {
+    #[inline(always)]
+    fn stamp(self) -> MaybeTime {
+        self
+    }
+
     #[inline(always)]
     fn with<R>(self, take: impl FnOnce(&Options) -> R) -> R {
         take(&Options::of_stamp(self))

@@ -15,6 +15,11 @@ pub trait Payload: Copy {
     fn sequence(&self) -> (u64, bool);
     /// Returns the TCP options, if any.
     fn options(&self) -> Option<Options>;
+    /// Returns the timestamp, or that there is none, if such payloads never have other options.
+    #[inline(always)]
+    fn stamp_alone(&self) -> Option<MaybeTime> {
+        None
+    }
     /// Returns additional bits of the packet, such as the ECN bits.
     fn congestion(&self) -> u64 {
         0
@@ -57,6 +62,11 @@ impl Payload for DataSegment {
             ..Options::NONE
         };
         (self.timestamp != MaybeTime::NONE).then_some(options)
+    }
+
+    #[inline(always)]
+    fn stamp_alone(&self) -> Option<MaybeTime> {
+        Some(self.timestamp)
     }
 
     #[inline(always)]
@@ -155,5 +165,10 @@ impl Payload for AckWithoutOptions {
     #[inline(always)]
     fn options(&self) -> Option<Options> {
         None
+    }
+
+    #[inline(always)]
+    fn stamp_alone(&self) -> Option<MaybeTime> {
+        Some(MaybeTime::NONE)
     }
 }

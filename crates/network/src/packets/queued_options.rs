@@ -1,6 +1,6 @@
 //! Packets in queues, with their TCP options.
 
-use super::{OnWire, Options, Packet};
+use super::{Carried, OnWire, Options, Packet};
 use longpipe_events::{MaybeTime, Ring};
 
 /// A packet in a queue, with its timestamp, if any.
@@ -13,7 +13,7 @@ pub(crate) struct Queued {
 impl Queued {
     /// Returns a packet for a queue; `options` are used only if the packet has any.
     #[inline(always)]
-    pub fn new(next: OnWire, options: &Options) -> Queued {
+    pub fn new(next: OnWire, options: impl Carried) -> Queued {
         let stamp = options.stamp();
         Queued { next, stamp }
     }
@@ -27,9 +27,9 @@ pub(crate) struct OtherOptions(Ring<Options>);
 impl OtherOptions {
     /// Appends the options of the packet that was appended to the queue.
     #[inline(always)]
-    pub fn push(&mut self, packet: &Packet, options: &Options) {
+    pub fn push(&mut self, packet: &Packet, options: impl Carried) {
         if packet.has_other_options() {
-            self.0.push(*options);
+            options.with(|options| self.0.push(*options));
         }
     }
 
@@ -44,11 +44,11 @@ impl OtherOptions {
 
     /// Inserts the options of packet number `place`, which is already in `packets`.
     #[inline(always)]
-    pub fn insert(&mut self, options: &Options, (packets, place): (&Ring<Queued>, u64)) {
+    pub fn insert(&mut self, options: impl Carried, (packets, place): (&Ring<Queued>, u64)) {
         let has_others = |number: &u64| packets.get(*number).next.packet.has_other_options();
         if has_others(&place) {
             let later = (place + 1..packets.tail()).filter(has_others).count() as u64;
-            self.0.insert(self.0.tail() - later, *options);
+            options.with(|options| self.0.insert(self.0.tail() - later, *options));
         }
     }
 }

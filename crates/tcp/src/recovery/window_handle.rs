@@ -3,7 +3,7 @@
 
 use crate::congestion::control::{AckSample, Cause, Pacing};
 use crate::congestion::flight::Flight;
-use crate::congestion::{Congestion, WindowAdjustment};
+use crate::congestion::{with_usual, Congestion, Controller, WindowAdjustment};
 use crate::journal::{EventCause, Journal};
 use longpipe_events::Time;
 
@@ -44,8 +44,10 @@ impl<'a> WindowHandle<'a> {
     }
 
     /// Reports an ACK to the controller before the recovery processes it.
+    #[inline(always)]
     pub fn sample(&mut self, sample: &AckSample) {
-        let pacing = self.congestion.on_sample(sample, self.flight);
+        let WindowHandle { flight, congestion, .. } = self;
+        let pacing = with_usual!(&mut **congestion, controller => controller.take_sample(sample, flight));
         self.pace(pacing);
     }
 

@@ -31,17 +31,13 @@ impl RetransmissionQueue {
                 self.segments_beyond -= 1;
             } else {
                 self.delivered += length;
-                let departure = self.departures.as_ref().and_then(Ring::first);
-                deliveries.take(now, segment, departure, Delivery::Acked(echo));
+                deliveries.take(now, (self.segments.head(), segment), Delivery::Acked(echo));
                 if let (true, Some(losses)) = (segment.lost, &mut self.losses) {
                     losses.on_arrived(length);
                 }
             }
             self.una = segment.end;
             self.segments.pop();
-            if let Some(departures) = &mut self.departures {
-                departures.pop();
-            }
         }
         self.sacked.absorb(una);
         let in_order = self.delivered;
@@ -60,6 +56,13 @@ impl RetransmissionQueue {
             if retransmitted { RttSamples::default() } else { acked },
             deliveries.sacked,
         );
+        let (number, sent, place) = deliveries.newest;
+        let departure = self.departures.as_mut().and_then(|departures| {
+            let departure = (number > 0).then(|| *departures.get(place));
+            departures.drop_before(self.segments.head());
+            departure
+        });
+        let rate = departure.map(|departure| self.rate(now, sent, &departure));
         let rtt = sacked.last().or(acked.last()).or(echoed);
         if let Some(rtt) = rtt {
             self.min_rtt.take(now, rtt);
@@ -69,9 +72,7 @@ impl RetransmissionQueue {
             least_rtt: self.least_rtt(),
             delivered: self.delivered - before,
             lost: std::mem::take(&mut self.retransmitted_bytes),
-            rate: deliveries
-                .newest
-                .map(|(newest, departure)| self.rate(now, newest.sent, &departure)),
+            rate,
             seq_rtt: acked.first().or(sacked.first()).or(echoed),
             latest: deliveries.latest(),
             reordered: deliveries.reordered,
@@ -139,11 +140,10 @@ impl RetransmissionQueue {
                 self.delivered += length;
                 self.beyond += length;
                 self.segments_beyond += 1;
-                let departure = self.departures.as_ref().and_then(|departures| departures.find(number));
                 if !segment.retransmitted {
                     deliveries.sacked.add(segment.end, now - segment.sent);
                 }
-                deliveries.take(now, segment, departure, Delivery::Sacked);
+                deliveries.take(now, (number, segment), Delivery::Sacked);
                 if let (true, Some(losses)) = (segment.lost, &mut self.losses) {
                     losses.on_arrived(length);
                 }

@@ -201,6 +201,10 @@ impl RetransmissionQueue {
 
     /// Records a transmission of the bytes `sequence..end`. `max` is SND.MAX after it.
     pub fn on_sent(&mut self, now: Time, sequence: u64, end: u64, max: u64) {
+        let sent_end = self.segments.last().map_or(self.una, |last| last.end);
+        if (sequence == sent_end) & (end == max) {
+            return self.on_sent_next(now, max);
+        }
         self.transmissions += 1;
         let segment = SentSegment {
             end,
@@ -211,7 +215,6 @@ impl RetransmissionQueue {
             lost: false,
         };
         let departure = self.departures.is_some().then(|| self.departure(now, max));
-        let sent_end = self.segments.last().map_or(self.una, |last| last.end);
         if sequence < sent_end {
             self.on_retransmitted(sequence, segment, departure);
         }
@@ -299,8 +302,8 @@ struct Deliveries {
     /// End of the data delivered before this ACK, and the minimum RTT.
     highest: u64,
     least_rtt: Option<Span>,
-    /// Latest delivered transmission, if delivery rates are requested.
-    newest: Option<(SentSegment, Departure)>,
+    /// Latest delivered transmission: its number, its time, and the number of its segment.
+    newest: (u64, Time, u64),
     /// RTTs of segments that this ACK newly SACKed.
     sacked: RttSamples,
     /// Number of the latest delivered transmission that cannot be confused with another transmission of the same
@@ -358,13 +361,12 @@ impl RttSamples {
 }
 
 impl Deliveries {
-    /// Records a newly delivered segment. `how` says whether it is acknowledged cumulatively, with TSecr, or SACKed:
+    /// Records newly delivered segment number `place`. `how` says whether it is acknowledged cumulatively, with TSecr, or SACKed:
     /// TSecr belongs to the segment at the left edge, not to a SACKed segment.
-    fn take(&mut self, now: Time, segment: &SentSegment, departure: Option<&Departure>, how: Delivery) {
-        if let Some(departure) = departure {
-            if self.newest.is_none_or(|(newest, _)| newest.number <= segment.number) {
-                self.newest = Some((*segment, *departure));
-            }
+    #[inline(always)]
+    fn take(&mut self, now: Time, (place, segment): (u64, &SentSegment), how: Delivery) {
+        if self.newest.0 <= segment.number {
+            self.newest = (segment.number, segment.sent, place);
         }
         self.end = self.end.max(segment.end);
         self.reordered |= !segment.retransmitted && segment.end < self.highest;

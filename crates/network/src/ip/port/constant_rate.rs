@@ -14,7 +14,7 @@
 
 use super::egress_queue::{EgressQueue, QueuedPacket};
 use super::line::Line;
-use crate::packets::{Options, Packet};
+use crate::packets::{Carried, Packet};
 use crate::queues::PassThroughEffect;
 use crate::report::packets::PacketReport;
 use longpipe_events::{MaybeTime, Span, Time};
@@ -100,7 +100,7 @@ impl ConstantRatePort {
         line: &mut Line,
         now: Time,
         packet: Packet,
-        options: &Options,
+        options: impl Carried,
     ) -> Option<StartedTransmission> {
         match self.queue.arrive(now, packet, options) {
             Some(queued) => {

@@ -9,7 +9,7 @@ use crate::conditioners::{Policers, TokenCredit};
 use crate::impairments::loss::Loss;
 use crate::ip::port::line::Repeated;
 use crate::packets::drops::{DropCause, Drops};
-use crate::packets::{Circuit, Flow, Options, Packet};
+use crate::packets::{Carried, Circuit, Flow, Options, Packet};
 use crate::policies::parameters::Divides;
 use crate::queues::subqueues::SubqueueCounters;
 use crate::queues::{AnyDisc, Endpoints, NewPort, PassThroughEffect, PortState, QueueDisc, Queued};
@@ -74,11 +74,11 @@ impl Tag {
 impl QueuedPacket {
     /// Creates a packet that arrives at `now`.
     #[inline]
-    fn new(now: Time, packet: Packet, options: &Options, tag: Tag) -> QueuedPacket {
+    fn new(now: Time, packet: Packet, options: impl Carried, tag: Tag) -> QueuedPacket {
         let (stamp, options) = match packet.has_options() {
             false => (MaybeTime::NONE, None),
             true if packet.has_stamp_alone() => (options.stamp(), None),
-            true => (options.stamp(), Some(Box::new(*options))),
+            true => (options.stamp(), Some(options.with(|options| Box::new(*options)))),
         };
         QueuedPacket {
             arrival: now,
@@ -105,6 +105,12 @@ impl QueuedPacket {
     /// Returns the arrival time and circuit of the packet.
     pub fn entry(&self) -> (Time, Circuit) {
         (self.arrival, self.packet.vc())
+    }
+
+    /// Returns the timestamp or its echo, if the packet has one.
+    #[inline]
+    pub fn stamp(&self) -> MaybeTime {
+        self.stamp
     }
 
     /// Returns the packet's TCP options, which may be empty.
@@ -430,14 +436,14 @@ impl EgressQueue {
     /// Enqueues an arriving packet. If the transmitter is idle and could start to send a packet at once, returns the
     /// packet to transmit.
     #[inline]
-    pub fn arrive(&mut self, now: Time, packet: Packet, options: &Options) -> Option<QueuedPacket> {
+    pub fn arrive(&mut self, now: Time, packet: Packet, options: impl Carried) -> Option<QueuedPacket> {
         self.count_in(&packet);
         // Shortcut for packets that find another packet in transmission, as most packets do.
         if self.is_bare && self.is_busy() {
             self.enqueue(now, QueuedPacket::new(now, packet, options, Tag::NONE));
             return None;
         }
-        self.arrive_in_full(now, packet, options)
+        options.with(|options| self.arrive_in_full(now, packet, options))
     }
 
     #[inline(never)]
