@@ -40,6 +40,9 @@ class Adapter:
     # Whether the trace of packets contains the packets, and acknowledgements.
     reports_packets: bool = True
     reports_acks: bool = True
+    # Whether its end resumes sessions, and sends datagrams.
+    has_early_data: bool = True
+    has_datagrams: bool = True
 
 
 NGTCP2: Final = Adapter(
@@ -47,6 +50,7 @@ NGTCP2: Final = Adapter(
     {"cubic": (CUBIC_BETA,), "reno": (RENO_BETA,), "bbr": (), "bbr2": ()},
     "0.12.1",
     {"cubic": "2a80b62be8881b4a", "reno": "03e2013c7c925d34", "bbr": "b36742ac970333b5", "bbr2": "50d9ed88ab6f4d5c"},
+    has_early_data=False,
 )
 PICOQUIC: Final = Adapter(
     "picoquic",
@@ -75,6 +79,8 @@ S2N_QUIC: Final = Adapter(
     {"cubic": (CUBIC_BETA,), "bbr": ()},
     "1.91.0",
     {"cubic": "db69405d2e4ca1e0", "bbr": "fc41ce4e68057811"},
+    has_early_data=False,
+    has_datagrams=False,
 )
 QUIC_GO: Final = Adapter(
     "quic-go", {"reno": (CUBIC_BETA,)}, "0.65.0", {"reno": "37a0deb16dc9543f"}, reports_packets=False
@@ -210,6 +216,75 @@ def test_requests_are_answered_one_after_another(adapter: Adapter) -> None:
 
 
 @each_adapter
+@pytest.mark.parametrize("streams", [7, 250])
+def test_many_streams_share_the_data(adapter: Adapter, streams: int) -> None:
+    need(adapter)
+    # This includes more streams than the 100 that most peers permit at once by default.
+    result = simulate(path(traffic(adapter.name, workload="streams", streams=streams, size=200_003)))
+    found = state(result)
+    assert result.flows.delivered_bytes[0] == 200_003
+    assert found["mean_stream_s"] < found["max_stream_s"] == result.flows.completion_s[0]
+
+
+@each_adapter
+def test_a_lost_packet_delays_only_the_streams_in_it(adapter: Adapter) -> None:
+    need(adapter)
+    # All streams fit into the initial window. Packet 5 of the sender is one of the first with data.
+    whole = path(traffic(adapter.name, workload="streams", streams=10, size=10_000))
+    lossy = whole.with_(**{"network.trunk_loss": {"kind": "packets", "indices": [5]}})
+    clean_s, lossy_s = (10 * state(simulate(scenario))["mean_stream_s"] for scenario in (whole, lossy))
+    # A retransmission takes a round trip of 40 ms, to which picoquic's pacing adds 12 ms. A packet of at most 1452 bytes
+    # has data of at most three streams of 1000 bytes; in one stream, at least six such parts would wait for it.
+    assert 0.035 < lossy_s - clean_s < 3 * 0.0525
+
+
+@each_adapter
+def test_early_data_has_the_response_one_round_trip_earlier(adapter: Adapter) -> None:
+    need(adapter)
+    settings = {"workload": "requests", "requests": 1, "request": 200, "size": 1000}
+    scenarios = [path(traffic(adapter.name, **settings, early_data=early)) for early in (False, True, True)]
+    if not adapter.has_early_data:
+        with pytest.raises(ScenarioError, match=r"early_data: unknown setting; needs congestion, "):
+            simulate(scenarios[1])
+        return
+    later, early, again = (simulate(scenario) for scenario in scenarios)
+    # The request leaves in the first flight, so that the response takes one round trip and short transmissions.
+    assert round_trip_s(200, 1000) < early.flows.completion_s[0] < 0.0435
+    # The response without early data is as long; its handshake needs a round trip of full datagrams.
+    saved_s = later.flows.completion_s[0] - early.flows.completion_s[0]
+    assert saved_s == pytest.approx(round_trip_s(adapter.first_bytes, adapter.first_bytes), abs=0.001)
+    assert state(early)["closed"] == ""
+    assert early.state_hash == again.state_hash
+
+
+@each_adapter
+def test_lost_datagrams_are_not_repeated(adapter: Adapter) -> None:
+    need(adapter)
+    # A packet has room for one of these datagrams.
+    whole = path(traffic(adapter.name, workload="datagrams", datagram=1000, interval_us="5 ms", size=100_000))
+    if not adapter.has_datagrams:
+        with pytest.raises(ScenarioError, match=r"datagram: unknown setting; needs congestion, "):
+            simulate(whole)
+        return
+    result = simulate(whole)
+    found = state(result)
+    assert found["sent_datagrams"] == found["received_datagrams"] == 100
+    assert result.flows.delivered_bytes[0] == 100_000
+    # 100 datagrams leave every 5 ms from the handshake on, and each takes the delay of the path and its transmission.
+    assert result.flows.completion_s[0] == pytest.approx(found["handshake_s"] + 99 * 0.005 + 0.0205, abs=0.003)
+    # A pacer sends each before the next one is due.
+    assert 0.0204 < found["mean_datagram_s"] < 0.0205 + 0.005
+    # All losses are after the handshake, which would repeat its packets.
+    indices = range(30, 90, 5)
+    lossy = simulate(whole.with_(**{"network.trunk_loss": {"kind": "packets", "indices": [*indices]}}))
+    found = state(lossy)
+    assert found["sent_datagrams"] == 100
+    assert 100 - len(indices) <= found["received_datagrams"] < 100
+    assert lossy.flows.delivered_bytes[0] == 1000 * found["received_datagrams"]
+    assert math.isnan(lossy.flows.completion_s[0])
+
+
+@each_adapter
 def test_stack_shares_a_link_with_linux_cubic(adapter: Adapter) -> None:
     need(adapter)
     group = [
@@ -257,7 +332,8 @@ def test_settings_may_have_units(adapter: Adapter) -> None:
         ({"congestion": "vegas"}, "congestion: vegas; needs "),
         ({"windw": 4194304}, "windw: unknown setting; needs congestion, "),
         ({"size": "much"}, "; needs a "),
-        ({"workload": "web"}, "workload: web; needs bulk or requests"),
+        ({"workload": "web"}, "workload: web; needs bulk, streams, requests"),
+        ({"workload": "streams", "streams": 0}, "streams: 0; needs 1 to 100000"),
     ],
 )
 def test_unknown_settings_are_refused_in_one_line(adapter: Adapter, settings: dict[str, Any], line: str) -> None:

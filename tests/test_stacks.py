@@ -277,6 +277,36 @@ def test_many_streams_share_the_data(streams: int) -> None:
 
 
 @needs_stacks
+@pytest.mark.parametrize("stack", ["quinn", "noq"])
+def test_a_lost_packet_delays_only_the_streams_in_it(stack: str) -> None:
+    traffic = {"stack": stack, "workload": "streams", "streams": 10, "size": "10 kB"}
+    lossy = {"network.trunk_loss": {"kind": "packets", "indices": [5]}}
+    whole = path(traffic)
+    clean_s, lossy_s = (10 * state(simulate(scenario))["mean_stream_s"] for scenario in (whole, whole.with_(**lossy)))
+    # A retransmission takes a round trip of 40 ms. The packet has data of at most three streams of 1000 bytes; in one
+    # stream, at least six such parts would wait for it.
+    assert 0.035 < lossy_s - clean_s < 3 * 0.045
+
+
+@needs_stacks
+@pytest.mark.parametrize("stack", ["quinn", "noq"])
+@pytest.mark.parametrize("early", [False, True])
+def test_lost_datagrams_are_not_repeated(stack: str, early: bool) -> None:
+    traffic = {"stack": stack, "workload": "datagrams", "interval": "5 ms", "size": "100 kB", "early_data": early}
+    lossy = {"network.trunk_loss": {"kind": "packets", "indices": [*range(30, 90, 5)]}}
+    whole = path(traffic)
+    first, second = (simulate(scenario) for scenario in (whole, whole.with_(**lossy)))
+    assert state(first)["sent_datagrams"] == state(first)["received_datagrams"] == 100
+    # In early data, the first of 100 datagrams leaves a round trip earlier.
+    begin_s = 0 if early else state(first)["handshake_s"]
+    assert counted(first)["completion_s"] == pytest.approx(begin_s + 99 * 0.005 + 0.0205, abs=0.003)
+    found = state(second)
+    assert 88 <= found["received_datagrams"] < 100 == found["sent_datagrams"]
+    assert counted(second)["delivered_bytes"] == 1000 * found["received_datagrams"]
+    assert math.isnan(counted(second)["completion_s"])
+
+
+@needs_stacks
 def test_marks_reach_the_stack_and_come_back_as_reductions_without_loss() -> None:
     marking = {"buffer": "1000 packets", "policy": {"kind": "codel", "ecn": True}}
     result = simulate(path({"congestion": "cubic", "size": "8 MB"}, switch=marking))
@@ -385,7 +415,8 @@ def test_a_design_over_stacks_is_stored_and_found_again(tmp_path: Path) -> None:
         ({"stack": "str0m", "workload": "bulk"}, "workload: bulk; str0m has media"),
         ({"stack": "str0m", "size": None, "early_data": True}, "early_data: True; str0m has no such setting"),
         ({"frame_rate": 25}, "frame_rate: 25; quinn has no such setting"),
-        ({"workload": "media"}, "workload: media; quinn has bulk, streams, requests"),
+        ({"workload": "media"}, "workload: media; quinn has bulk, streams, requests, datagrams"),
+        ({"workload": "datagrams", "datagram": "2 kB"}, "2 kB; needs 8 B to 1100 B"),
         ({"stack": "str0m"}, "size: 2 MB; media continues to the end of the run"),
         (
             {"stack": "str0m", "size": None, "longest_packet": "9000 B"},

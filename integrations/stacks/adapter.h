@@ -14,6 +14,10 @@
 #define PS_PER_S 1e12
 /* Size of an endless transfer. */
 #define ENDLESS UINT64_MAX
+/* Lengths of a datagram [byte]: it contains a time, and fits into the shortest packet of each stack. */
+#define LEAST_DATAGRAM 8
+#define MOST_DATAGRAM 1100
+#define MOST_STREAMS 100000
 
 /* Includes a file in the object, between the symbols NAME and NAME_end. */
 #define INCLUDE_FILE(name, file)                                                                                            \
@@ -26,16 +30,23 @@ struct application {
     uint64_t start_ps;
     int sends;    /* 1 at the end that sends the flow's data */
     int connects; /* 1 at the end that opens the connection */
-    int requests; /* 1 for the workload "requests", 0 for "bulk" */
+    int requests;    /* 1 for the workload "requests" */
+    int early_data;  /* 1 if the client resumes a session and sends in its first flight */
     uint64_t size, request, count;
+    uint64_t streams;  /* concurrent streams, among which `size` is divided; 1 unless the workload is "streams" */
+    uint64_t datagram; /* length of a datagram [byte]; 0 unless the workload is "datagrams" */
+    uint64_t interval_ps;
     uint64_t window; /* 0 without a setting */
     const char *congestion; /* from a list of constants */
     uint64_t delivered, completed_ps, handshake_ps, closed_ps;
     char closed[LONGPIPE_LINE];
     uint64_t requested_ps, responses;
-    double sum_s, max_s; /* of the times of responses */
-    uint64_t outgoing;   /* bytes that the current stream still has to send */
-    int finished;        /* 1 after the current stream's last byte was passed to the stack */
+    double sum_s, max_s; /* of the times of responses, streams or datagrams */
+    uint64_t *outgoing;  /* bytes that each of the concurrent streams still has to send */
+    uint64_t finished;   /* streams whose last byte was passed to the stack */
+    uint64_t ended;      /* streams that were received */
+    uint64_t next_ps;    /* time of the next datagram */
+    uint64_t datagrams_sent, datagrams_received;
     uint64_t cwnd, losses, reductions;
 };
 
@@ -83,6 +94,16 @@ static int number(const struct longpipe_end_setup *setup, const char *name, uint
     return 0;
 }
 
+/* Reads a setting that is true or false. Returns 1, with a line in `problem`, if it is neither. */
+static int flag(const struct longpipe_end_setup *setup, const char *name, int *value, char *problem) {
+    const char *text = setting(setup, name);
+    if (!text) return 0;
+    *value = !strcmp(text, "true");
+    if (*value || !strcmp(text, "false")) return 0;
+    snprintf(problem, LONGPIPE_LINE, "%s: %.100s; needs true or false", name, text);
+    return 1;
+}
+
 /* Returns the entry of a NULL-terminated list that equals a text, or NULL. */
 static const char *entry(const char *const *list, const char *text) {
     for (; *list; list++)
@@ -97,11 +118,58 @@ static void write_list(char *line, const char *const *list) {
     }
 }
 
+/* Reads the workload. Returns 1, with a line in `problem`, if a setting of it is invalid. */
+static int set_up_workload(struct application *a, const struct longpipe_end_setup *setup, char *problem) {
+    static const char *const workloads[] = {"bulk", "streams", "requests", "datagrams", NULL};
+    const char *name = setting(setup, "workload"), *workload = entry(workloads, name ? name : "bulk");
+    uint64_t interval_us = 10000;
+    if (!workload) {
+        snprintf(problem, LONGPIPE_LINE, "workload: %.60s; needs ", name);
+        write_list(problem, workloads);
+        return 1;
+    }
+    a->requests = workload == workloads[2];
+    a->connects = a->requests != a->sends;
+    if (number(setup, "size", &a->size, problem) || number(setup, "requests", &a->count, problem) ||
+        number(setup, "request", &a->request, problem) || number(setup, "interval_us", &interval_us, problem))
+        return 1;
+    if (a->requests && a->size == ENDLESS) {
+        snprintf(problem, LONGPIPE_LINE, "size: absent; needs the length of a response in bytes");
+        return 1;
+    }
+    a->streams = 1;
+    if (workload == workloads[1]) {
+        a->streams = 10;
+        if (number(setup, "streams", &a->streams, problem)) return 1;
+    } else if (workload == workloads[3]) {
+        a->datagram = 1000;
+        if (number(setup, "datagram", &a->datagram, problem)) return 1;
+        if (a->datagram < LEAST_DATAGRAM || a->datagram > MOST_DATAGRAM) {
+            snprintf(problem, LONGPIPE_LINE, "datagram: %.100s; needs %d to %d bytes", setting(setup, "datagram"), LEAST_DATAGRAM,
+                     MOST_DATAGRAM);
+            return 1;
+        }
+    }
+    if (a->streams < 1 || a->streams > MOST_STREAMS) {
+        snprintf(problem, LONGPIPE_LINE, "streams: %.100s; needs 1 to %d", setting(setup, "streams"), MOST_STREAMS);
+        return 1;
+    }
+    if (interval_us < 1) {
+        snprintf(problem, LONGPIPE_LINE, "interval_us: 0; needs at least 1");
+        return 1;
+    }
+    a->interval_ps = interval_us * 1000000u;
+    a->outgoing = calloc(a->streams, sizeof *a->outgoing);
+    if (!a->outgoing) abort();
+    return 0;
+}
+
 /* Reads the settings of every adapter; `own` lists further names that the stack accepts. Returns 1, with a line in `problem`, if
  * one is invalid. The first congestion control is the default. */
 static int set_up(struct application *a, const struct longpipe_end_setup *setup, const char *const *controls,
                   const char *const *own, char *problem) {
-    static const char *const names[] = {"congestion", "size", "workload", "requests", "request", "window", NULL};
+    static const char *const names[] = {"congestion", "size",     "workload",    "requests", "request",
+                                        "streams",    "datagram", "interval_us", "window",   NULL};
     for (uint32_t i = 0; i < setup->count; i++)
         if (!entry(names, setup->settings[i].name) && !entry(own, setup->settings[i].name)) {
             snprintf(problem, LONGPIPE_LINE, "%.60s: unknown setting; needs ", setup->settings[i].name);
@@ -110,7 +178,7 @@ static int set_up(struct application *a, const struct longpipe_end_setup *setup,
             write_list(problem, own);
             return 1;
         }
-    const char *congestion = setting(setup, "congestion"), *workload = setting(setup, "workload");
+    const char *congestion = setting(setup, "congestion");
     *a = (struct application){
         .start_ps = setup->start_ps,
         .sends = (int)setup->sends,
@@ -122,6 +190,7 @@ static int set_up(struct application *a, const struct longpipe_end_setup *setup,
         .handshake_ps = LONGPIPE_UNKNOWN,
         .closed_ps = LONGPIPE_UNKNOWN,
         .requested_ps = LONGPIPE_UNKNOWN,
+        .next_ps = LONGPIPE_UNKNOWN,
     };
     if (!a->congestion) {
         snprintf(problem, LONGPIPE_LINE, "congestion: %.60s; needs ", congestion);
@@ -132,21 +201,13 @@ static int set_up(struct application *a, const struct longpipe_end_setup *setup,
         snprintf(problem, LONGPIPE_LINE, "longest_packet: payloads of %u bytes; needs 1200 to 65527 bytes", setup->most_bytes);
         return 1;
     }
-    if (workload && !strcmp(workload, "requests"))
-        a->requests = 1;
-    else if (workload && strcmp(workload, "bulk")) {
-        snprintf(problem, LONGPIPE_LINE, "workload: %.60s; needs bulk or requests", workload);
-        return 1;
-    }
-    a->connects = a->requests != a->sends;
-    if (number(setup, "size", &a->size, problem) || number(setup, "requests", &a->count, problem) ||
-        number(setup, "request", &a->request, problem) || number(setup, "window", &a->window, problem))
-        return 1;
-    if (a->requests && a->size == ENDLESS) {
-        snprintf(problem, LONGPIPE_LINE, "size: absent; needs the length of a response in bytes");
-        return 1;
-    }
-    return 0;
+    return set_up_workload(a, setup, problem) || number(setup, "window", &a->window, problem) ||
+           flag(setup, "early_data", &a->early_data, problem);
+}
+
+/* Returns the length of one of the concurrent streams [byte]; the first ones carry what the division leaves. */
+static uint64_t share_of(const struct application *a, uint64_t index) {
+    return a->size == ENDLESS ? ENDLESS : a->size / a->streams + (index < a->size % a->streams);
 }
 
 /* Returns the next number of SplitMix64. */
@@ -163,10 +224,41 @@ static void fill_random(uint64_t *state, uint8_t *to, size_t bytes) {
 
 /* Notes that the connection ended. That is an error unless this end has nothing left to do. */
 static void on_close(struct application *a, uint64_t now, const char *reason) {
-    int done = a->sends ? a->finished && (!a->requests || a->responses == a->count) : a->completed_ps != LONGPIPE_UNKNOWN;
+    int sent = a->datagram ? a->datagrams_sent * a->datagram >= a->size : a->finished == a->streams;
+    int done = a->sends ? sent && (!a->requests || a->responses == a->count) : a->completed_ps != LONGPIPE_UNKNOWN;
     if (done || a->closed_ps != LONGPIPE_UNKNOWN) return;
     a->closed_ps = now;
     snprintf(a->closed, LONGPIPE_LINE, "%s", reason);
+}
+
+static void add_time(struct application *a, uint64_t took_ps) {
+    double took_s = (double)took_ps / PS_PER_S;
+    a->sum_s += took_s;
+    a->max_s = took_s > a->max_s ? took_s : a->max_s;
+}
+
+/* Begins to send datagrams. */
+static void start_datagrams(struct application *a, uint64_t now) { a->next_ps = now; }
+
+/* Writes the datagram that is due, which begins with the time at which it was due [ps]. Returns its length, or 0 if none is due. */
+static size_t next_datagram(struct application *a, uint64_t now, uint8_t *to) {
+    uint64_t left = a->size - a->datagrams_sent * a->datagram;
+    if (a->next_ps > now) return 0;
+    memset(to, 0, a->datagram);
+    memcpy(to, &a->next_ps, sizeof a->next_ps);
+    a->datagrams_sent++;
+    a->next_ps = a->size != ENDLESS && left <= a->datagram ? LONGPIPE_UNKNOWN : a->next_ps + a->interval_ps;
+    return a->datagram;
+}
+
+static void on_datagram(struct application *a, uint64_t now, const uint8_t *bytes, size_t length) {
+    uint64_t sent_ps;
+    if (a->sends || length < sizeof sent_ps) return;
+    memcpy(&sent_ps, bytes, sizeof sent_ps);
+    add_time(a, now - sent_ps);
+    a->datagrams_received++;
+    a->delivered += length;
+    if (a->size != ENDLESS && a->delivered >= a->size) a->completed_ps = now;
 }
 
 /* Counts received data; `over` is 1 at a stream's end. Returns 1 if the other direction of the stream, or the next request, has
@@ -175,19 +267,18 @@ static int on_data(struct application *a, uint64_t now, uint64_t bytes, int over
     if (!a->sends) a->delivered += bytes;
     if (!over) return 0;
     if (!a->requests) {
-        if (!a->sends) a->completed_ps = now;
+        if (a->sends) return 0;
+        add_time(a, now - a->start_ps);
+        if (++a->ended == a->streams) a->completed_ps = now;
         return 0;
     }
+    a->responses++;
     if (a->sends) {
-        a->responses++;
-        a->outgoing = a->size;
+        *a->outgoing = a->size;
         a->finished = 0;
         return 1;
     }
-    double took_s = (double)(now - a->requested_ps) / PS_PER_S;
-    a->responses++;
-    a->sum_s += took_s;
-    a->max_s = took_s > a->max_s ? took_s : a->max_s;
+    add_time(a, now - a->requested_ps);
     if (a->responses == a->count) a->completed_ps = now;
     return a->responses < a->count;
 }
@@ -212,10 +303,20 @@ static void report_application(const struct application *a, struct longpipe_end_
         .closed_ps = a->closed_ps,
     };
     memcpy(report->closed, a->closed, LONGPIPE_LINE);
-    if (a->sends || !a->responses) return;
-    tell(host, "responses", (double)a->responses);
-    tell(host, "mean_response_s", a->sum_s / (double)a->responses);
-    tell(host, "max_response_s", a->max_s);
+    if (a->datagram && a->sends) tell(host, "sent_datagrams", (double)a->datagrams_sent);
+    if (a->datagram && !a->sends) tell(host, "received_datagrams", (double)a->datagrams_received);
+    if (a->sends) return;
+    if (a->datagrams_received) {
+        tell(host, "mean_datagram_s", a->sum_s / (double)a->datagrams_received);
+        tell(host, "max_datagram_s", a->max_s);
+    } else if (a->responses) {
+        tell(host, "responses", (double)a->responses);
+        tell(host, "mean_response_s", a->sum_s / (double)a->responses);
+        tell(host, "max_response_s", a->max_s);
+    } else if (a->ended && a->streams > 1) {
+        tell(host, "mean_stream_s", a->sum_s / (double)a->ended);
+        tell(host, "max_stream_s", a->max_s);
+    }
 }
 
 #endif

@@ -4,6 +4,7 @@ aioquic takes the time as an argument of each call. Its random numbers come from
 numbers from the seed of the run; those of its cryptography library differ in each run, without effect on lengths.
 """
 
+import dataclasses
 import datetime as dt
 import os
 import random
@@ -13,9 +14,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from aioquic.quic.configuration import QuicConfiguration
-from aioquic.quic.connection import QuicConnection
-from aioquic.quic.events import ConnectionTerminated, HandshakeCompleted, StreamDataReceived
+from aioquic.quic.connection import MAX_EARLY_DATA, QuicConnection
+from aioquic.quic.events import ConnectionTerminated, DatagramFrameReceived, HandshakeCompleted, StreamDataReceived
+from aioquic.quic.packet import QuicProtocolVersion
 from aioquic.quic.packet_builder import QuicSentPacket
+from aioquic.tls import CipherSuite, ExtensionType, SessionTicket
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.x509.oid import NameOID
@@ -25,7 +28,15 @@ from longpipe.end import Datagram, End, Report, Setup, State, serve
 PEER: Final = ("10.0.0.1", 443)
 PS_PER_S: Final = 1e12
 CONTROLS: Final = ("reno", "cubic")
-NAMES: Final = ("congestion", "size", "workload", "requests", "request", "window")
+WORKLOADS: Final = ("bulk", "streams", "requests", "datagrams")
+NAMES: Final = ("congestion", "size", "workload", "requests", "request", "streams", "datagram", "interval_us", "window")
+EARLY_DATA: Final = "early_data"
+SERVER: Final = "longpipe.test"
+# Lengths of a datagram [byte], which contains a time and fits into the shortest packet of each stack, and numbers of
+# concurrent streams.
+DATAGRAM: Final = range(8, 1101)
+STREAMS: Final = range(1, 100_001)
+PS_PER_US: Final = 10**6
 # Data that are passed to a stream at once [byte], and below which a stream's buffer is filled again.
 CHUNK_BYTES: Final = 1 << 18
 # The time in seconds is rounded, so that a timer may be later by this time [ps].
@@ -45,22 +56,35 @@ def _number(settings: Mapping[str, str], name: str, default: int | None) -> int 
     return int(text)
 
 
+def _within(settings: Mapping[str, str], name: str, default: int, accepted: range) -> int:
+    value = _number(settings, name, default)
+    if value not in accepted:
+        raise SettingError(f"{name}: {value}; needs {accepted.start} to {accepted[-1]}")
+    return value
+
+
 class Aioquic(End):
-    """A transfer, or requests one after another, over one connection."""
+    """Concurrent streams, requests one after another, or datagrams, over one connection."""
 
     def __init__(self, setup: Setup) -> None:
         """Reads the settings. The sender of a transfer connects, and the receiver of responses."""
         settings = setup.settings
         for name in settings:
-            if name not in NAMES:
-                raise SettingError(f"{name}: unknown setting; needs {', '.join(NAMES)}")
+            if name not in (*NAMES, EARLY_DATA):
+                raise SettingError(f"{name}: unknown setting; needs {', '.join((*NAMES, EARLY_DATA))}")
         congestion = settings.get("congestion", CONTROLS[0])
         if congestion not in CONTROLS:
             raise SettingError(f"congestion: {congestion}; needs {', '.join(CONTROLS)}")
         workload = settings.get("workload", "bulk")
-        if workload not in ("bulk", "requests"):
-            raise SettingError(f"workload: {workload}; needs bulk or requests")
+        if workload not in WORKLOADS:
+            raise SettingError(f"workload: {workload}; needs {', '.join(WORKLOADS)}")
+        if (early_data := settings.get(EARLY_DATA, "false")) not in ("true", "false"):
+            raise SettingError(f"{EARLY_DATA}: {early_data}; needs true or false")
         self.requests = workload == "requests"
+        self.streams = _within(settings, "streams", 10, STREAMS) if workload == "streams" else 1
+        # Length of a datagram; None for other workloads.
+        self.datagram = _within(settings, "datagram", 1000, DATAGRAM) if workload == "datagrams" else None
+        self.interval = _within(settings, "interval_us", 10_000, range(1, 2**32)) * PS_PER_US
         # None is endless.
         self.size = _number(settings, "size", None)
         if self.requests and self.size is None:
@@ -78,16 +102,24 @@ class Aioquic(End):
             congestion_control_algorithm=congestion,
             max_datagram_size=setup.most_bytes,
             verify_mode=ssl.CERT_NONE,
+            max_datagram_frame_size=None if self.datagram is None else setup.most_bytes,
             **windows,
         )
         if not self.connects:
             self.configuration.certificate, self.configuration.private_key = _certificate()
+        if early_data == "true":
+            self.configuration.server_name = SERVER
+            self.configuration.session_ticket = self._ticket()
         self.connection: QuicConnection | None = None
-        # Stream that sends, and the bytes that it has not taken yet.
-        self.outgoing: tuple[int, int | None] | None = None
+        # Streams that send, and the bytes that they have not taken yet.
+        self.outgoing: dict[int, int | None] = {}
+        # Time of the next datagram, and the number so far, of a sender.
+        self.next_datagram: int | None = None
+        self.datagrams = 0
         self.received = self.sent = self.sent_bytes = self.lost = self.lost_bytes = self.reductions = self.opened = 0
         self.requested = 0
-        self.responses_s: list[float] = []
+        # Times of responses, concurrent streams or datagrams.
+        self.took_s: list[float] = []
         self.handshake: int | None = None
         self.completed: int | None = None
         self.closed: tuple[int, str] | None = None
@@ -97,7 +129,9 @@ class Aioquic(End):
         if self.connection is None:
             return self.start if self.connects else None
         timer = self.connection.get_timer()
-        return None if timer is None else int(timer * PS_PER_S) + ROUNDING_PS
+        times = [] if timer is None else [int(timer * PS_PER_S) + ROUNDING_PS]
+        times += [] if self.next_datagram is None else [self.next_datagram]
+        return min(times, default=None)
 
     def receive(self, now: int, payload: bytes, ecn: int) -> None:
         """Passes a datagram to the connection, which its first one creates at a server."""
@@ -105,8 +139,12 @@ class Aioquic(End):
         if self.connection is None:
             # The first packet's header has the identifier that the client chose (RFC 9000 section 17.2).
             destination = payload[6 : 6 + payload[5]]
-            self.connection = self._counted(
-                QuicConnection(configuration=self.configuration, original_destination_connection_id=destination)
+            self.connection = self._prepared(
+                QuicConnection(
+                    configuration=self.configuration,
+                    original_destination_connection_id=destination,
+                    session_ticket_fetcher=lambda _: self.configuration.session_ticket,
+                )
             )
         self.connection.receive_datagram(payload, PEER, now / PS_PER_S)
 
@@ -115,15 +153,18 @@ class Aioquic(End):
         if self.connection is None:
             if not self.connects or now < self.start:
                 return
-            self.connection = self._counted(QuicConnection(configuration=self.configuration))
+            self.connection = self._prepared(QuicConnection(configuration=self.configuration))
             self.connection.connect(PEER, now / PS_PER_S)
+            if self.configuration.session_ticket is not None:
+                self._begin(self.connection, now)
         timer = self.connection.get_timer()
         if timer is not None and timer <= now / PS_PER_S:
             self.connection.handle_timer(now / PS_PER_S)
         while (event := self.connection.next_event()) is not None:
             self._handle(self.connection, event, now)
+        self._send_datagrams(self.connection, now)
         while True:
-            self._fill(self.connection)
+            self._fill_streams(self.connection)
             datagrams = self.connection.datagrams_to_send(now / PS_PER_S)
             if not datagrams:
                 return
@@ -132,8 +173,36 @@ class Aioquic(End):
                 self.sent_bytes += len(payload)
                 yield Datagram(payload)
 
-    def _counted(self, connection: QuicConnection) -> QuicConnection:
-        """Counts the losses of a connection, which aioquic reports to its congestion control alone."""
+    def _ticket(self) -> SessionTicket:
+        """Returns the session that the client resumes: both ends make an equal one, as if a server had issued it."""
+        certificate, key = _certificate()
+        configuration = dataclasses.replace(
+            self.configuration, is_client=False, certificate=certificate, private_key=key
+        )
+        server = QuicConnection(configuration=configuration, original_destination_connection_id=bytes(8))
+        server._version = QuicProtocolVersion.VERSION_1
+        self._permit_streams(server)
+        parameters = (ExtensionType.QUIC_TRANSPORT_PARAMETERS, server._serialize_transport_parameters())
+        return SessionTicket(
+            age_add=0,
+            cipher_suite=CipherSuite.AES_256_GCM_SHA384,
+            not_valid_before=dt.datetime(2020, 1, 1, tzinfo=dt.UTC),
+            not_valid_after=dt.datetime(2120, 1, 1, tzinfo=dt.UTC),
+            resumption_secret=bytes(48),
+            server_name=SERVER,
+            ticket=bytes(64),
+            max_early_data_size=MAX_EARLY_DATA,
+            other_extensions=[parameters],
+        )
+
+    def _permit_streams(self, connection: QuicConnection) -> None:
+        """Lets the peer open the concurrent streams; the library's limit has no setting."""
+        limit = connection._local_max_streams_uni
+        limit.value = max(limit.value, self.streams)
+
+    def _prepared(self, connection: QuicConnection) -> QuicConnection:
+        """Permits the streams, and counts the losses of a connection, which aioquic reports to its control alone."""
+        self._permit_streams(connection)
         control = connection._loss._cc
         report_losses = control.on_packets_lost
 
@@ -152,45 +221,80 @@ class Aioquic(End):
         if isinstance(event, HandshakeCompleted):
             self.handshake = now
             if self.connects:
-                self._request(connection, now)
+                self._begin(connection, now)
         elif isinstance(event, StreamDataReceived):
             self.received += 0 if self.sends else len(event.data)
             if event.end_stream:
                 self._end(connection, event.stream_id, now)
+        elif isinstance(event, DatagramFrameReceived):
+            self.received += len(event.data)
+            self.took_s.append((now - int.from_bytes(event.data[:8], "little")) / PS_PER_S)
+            if self.size is not None and self.received >= self.size:
+                self.completed = now
         elif isinstance(event, ConnectionTerminated):
             self.closed = (now, event.reason_phrase or f"error {event.error_code}")
 
-    def _request(self, connection: QuicConnection, now: int) -> None:
+    def _begin(self, connection: QuicConnection, now: int) -> None:
+        """Lets the application begin, unless it has begun in early data."""
+        if self.opened or self.datagrams:
+            return
+        if self.datagram is not None:
+            self.next_datagram = now
+        elif self.requests:
+            self._request(connection, now)
+        else:
+            for index in range(self.streams):
+                share = None if self.size is None else self.size // self.streams + (index < self.size % self.streams)
+                self._send_stream(connection, share)
+
+    def _send_stream(self, connection: QuicConnection, size: int | None) -> None:
         stream = connection.get_next_available_stream_id(is_unidirectional=not self.requests)
-        self.outgoing = (stream, self.request if self.requests else self.size)
-        self.requested = now
+        self.outgoing[stream] = size
         self.opened += 1
+        # The library numbers streams when they are first used.
+        self._fill(connection, stream)
+
+    def _request(self, connection: QuicConnection, now: int) -> None:
+        self.requested = now
+        self._send_stream(connection, self.request)
+
+    def _send_datagrams(self, connection: QuicConnection, now: int) -> None:
+        """Sends the datagrams that are due. Each begins with its time."""
+        bytes_ = self.datagram or 0
+        while (at := self.next_datagram) is not None and at <= now:
+            connection.send_datagram_frame(at.to_bytes(8, "little").ljust(bytes_, b"\0"))
+            self.datagrams += 1
+            is_last = self.size is not None and self.datagrams * bytes_ >= self.size
+            self.next_datagram = None if is_last else at + self.interval
 
     def _end(self, connection: QuicConnection, stream: int, now: int) -> None:
         """Handles the end of a stream: of the transfer, a request or a response."""
-        if not self.requests:
-            self.completed = now
-        elif self.sends:
-            self.outgoing = (stream, self.size)
-        else:
-            self.responses_s.append((now - self.requested) / PS_PER_S)
-            if self.opened < self.count:
-                self._request(connection, now)
-            else:
-                self.completed = now
-
-    def _fill(self, connection: QuicConnection) -> None:
-        """Passes data to the stream that sends, unless enough wait there."""
-        if self.outgoing is None:
+        if self.requests and self.sends:
+            self.outgoing[stream] = self.size
             return
-        stream, left = self.outgoing
+        self.took_s.append((now - (self.requested if self.requests else self.start)) / PS_PER_S)
+        if len(self.took_s) == (self.count if self.requests else self.streams):
+            self.completed = now
+        elif self.requests:
+            self._request(connection, now)
+
+    def _fill_streams(self, connection: QuicConnection) -> None:
+        for stream in list(self.outgoing):
+            self._fill(connection, stream)
+
+    def _fill(self, connection: QuicConnection, stream: int) -> None:
+        """Passes data to a stream that sends, unless enough wait there."""
+        left = self.outgoing[stream]
         known = connection._streams.get(stream)
         if known is not None and known.sender._buffer_stop - known.sender._buffer_start >= CHUNK_BYTES:
             return
         chunk = CHUNK_BYTES if left is None else min(left, CHUNK_BYTES)
         ends = chunk == left
         connection.send_stream_data(stream, bytes(chunk), end_stream=ends)
-        self.outgoing = None if ends else (stream, None if left is None else left - chunk)
+        if ends:
+            del self.outgoing[stream]
+        else:
+            self.outgoing[stream] = None if left is None else left - chunk
 
     def state(self) -> State:
         """Returns the state of the connection's recovery."""
@@ -214,21 +318,32 @@ class Aioquic(End):
         values |= {} if state.cwnd is None else {"cwnd_bytes": state.cwnd}
         if state.srtt_ps is not None and state.min_rtt_ps is not None:
             values |= {"srtt_s": state.srtt_ps / PS_PER_S, "min_rtt_s": state.min_rtt_ps / PS_PER_S}
-        if self.responses_s:
-            values |= {"responses": len(self.responses_s), "mean_response_s": statistics.fmean(self.responses_s)}
-            values["max_response_s"] = max(self.responses_s)
+        values |= self._application_values()
         counters: dict[str, Any] = {"sent_packets": self.sent, "sent_bytes": self.sent_bytes}
         counters |= {"lost_packets": self.lost, "lost_bytes": self.lost_bytes, "congestion_events": self.reductions}
         told = Report(self.received, self.completed, handshake_ps=self.handshake, values=values, **counters)
-        if self.closed and self.completed is None and self.outgoing is not None:
+        if self.closed and self.completed is None and (self.outgoing or self.next_datagram is not None):
             told.closed_ps, told.closed = self.closed
         return told
+
+    def _application_values(self) -> dict[str, float]:
+        """Returns the values about what the application has sent or received."""
+        values: dict[str, float] = {}
+        noun = "response" if self.requests else "stream"
+        if self.datagram is not None:
+            noun = "datagram"
+            values = {"sent_datagrams": self.datagrams} if self.sends else {"received_datagrams": len(self.took_s)}
+        elif self.requests and self.took_s:
+            values = {"responses": len(self.took_s)}
+        if not self.took_s or (noun == "stream" and self.streams == 1):
+            return values
+        return values | {f"mean_{noun}_s": statistics.fmean(self.took_s), f"max_{noun}_s": max(self.took_s)}
 
 
 def _certificate() -> tuple[x509.Certificate, Ed25519PrivateKey]:
     """Returns a certificate and its key, whose signatures have a constant length, unlike those of ECDSA."""
     key = Ed25519PrivateKey.from_private_bytes(bytes(32))
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "longpipe.test")])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, SERVER)])
     begin = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
     builder = x509.CertificateBuilder(name, name, key.public_key(), 1, begin, begin.replace(year=2120))
     return builder.sign(key, None), key

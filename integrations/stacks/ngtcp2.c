@@ -38,6 +38,12 @@ struct lengths {
     size_t room;
 };
 
+/* A stream that sends: -1 if there is none, or its data were all passed on. */
+struct stream {
+    int64_t id;
+    int blocked;
+};
+
 struct end {
     struct application app;
     ngtcp2_crypto_conn_ref reference; /* through which GnuTLS's callbacks find the connection */
@@ -47,8 +53,12 @@ struct end {
     struct sockaddr_in own, peer;
     uint64_t random, ack_threshold, now_ps;
     uint32_t most_bytes;
-    int64_t stream; /* that sends, or -1 */
-    int blocked, over;
+    struct stream *streams; /* those that send concurrently: as many as the application's */
+    uint64_t current;       /* the one that sends next */
+    uint64_t opened;        /* streams of the workload that were opened */
+    int over;
+    uint8_t datagram[MOST_DATAGRAM]; /* one that waits for a packet, of `waiting` bytes */
+    size_t waiting;
     uint64_t sent_bytes, datagrams, sent_packets, lost_packets, lost_bytes;
     struct packet_log log;
     struct lengths lengths[SPACES];
@@ -162,19 +172,42 @@ static int new_id(ngtcp2_conn *connection, ngtcp2_cid *id, uint8_t *token, size_
     return 0;
 }
 
-static void open_stream(struct end *e) {
+/* Returns 1 if the peer permits no stream yet. */
+static int open_stream(struct end *e, uint64_t index, uint64_t bytes) {
     struct application *a = &e->app;
-    if (!a->connects || e->stream >= 0 || a->handshake_ps == LONGPIPE_UNKNOWN) return;
-    if (a->requests ? a->responses == a->count : a->finished) return;
-    int failed = a->requests ? ngtcp2_conn_open_bidi_stream(e->connection, &e->stream, NULL)
-                             : ngtcp2_conn_open_uni_stream(e->connection, &e->stream, NULL);
-    if (failed) {
-        e->stream = -1;
-        return;
+    struct stream *stream = &e->streams[index];
+    int failed = a->requests ? ngtcp2_conn_open_bidi_stream(e->connection, &stream->id, NULL)
+                             : ngtcp2_conn_open_uni_stream(e->connection, &stream->id, NULL);
+    if (failed) stream->id = -1;
+    if (failed) return 1;
+    stream->blocked = 0;
+    a->outgoing[index] = bytes;
+    return 0;
+}
+
+/* Opens the streams of the transfer, or that of the next request, or begins to send datagrams. */
+static void open_streams(struct end *e) {
+    struct application *a = &e->app;
+    if (!a->connects || a->handshake_ps == LONGPIPE_UNKNOWN) return;
+    if (a->datagram) {
+        if (a->next_ps == LONGPIPE_UNKNOWN && !a->datagrams_sent) start_datagrams(a, e->now_ps);
+    } else if (!a->requests) {
+        while (e->opened < a->streams && !open_stream(e, e->opened, share_of(a, e->opened))) e->opened++;
+    } else if (a->responses < a->count && e->opened == a->responses && !open_stream(e, 0, a->request)) {
+        e->opened++;
+        a->requested_ps = e->now_ps;
+        a->finished = 0;
     }
-    a->requested_ps = e->now_ps;
-    a->outgoing = a->requests ? a->request : a->size;
-    a->finished = 0;
+}
+
+/* Returns the next stream that can send, in turn, or NULL. */
+static struct stream *next_stream(struct end *e) {
+    for (uint64_t i = 0; i < e->app.streams; i++) {
+        struct stream *stream = &e->streams[e->current];
+        if (stream->id >= 0 && !stream->blocked) return stream;
+        e->current = (e->current + 1) % e->app.streams;
+    }
+    return NULL;
 }
 
 static int on_handshake(ngtcp2_conn *connection, void *of) {
@@ -190,13 +223,23 @@ static int on_stream_data(ngtcp2_conn *connection, uint32_t flags, int64_t strea
     (void)offset, (void)data, (void)user_data;
     ngtcp2_conn_extend_max_stream_offset(connection, stream, bytes);
     ngtcp2_conn_extend_max_offset(connection, bytes);
-    if (on_data(&e->app, e->now_ps, bytes, (flags & NGTCP2_STREAM_DATA_FLAG_FIN) != 0)) e->stream = e->app.sends ? stream : -1;
+    if (on_data(&e->app, e->now_ps, bytes, (flags & NGTCP2_STREAM_DATA_FLAG_FIN) != 0) && e->app.sends)
+        *e->streams = (struct stream){stream, 0};
     return 0;
 }
 
 static int on_credit(ngtcp2_conn *connection, int64_t stream, uint64_t limit, void *of, void *user_data) {
-    (void)connection, (void)stream, (void)limit, (void)user_data;
-    ((struct end *)of)->blocked = 0;
+    struct end *e = of;
+    (void)connection, (void)limit, (void)user_data;
+    for (uint64_t i = 0; i < e->app.streams; i++)
+        if (e->streams[i].id == stream) e->streams[i].blocked = 0;
+    return 0;
+}
+
+static int on_datagram_frame(ngtcp2_conn *connection, uint32_t flags, const uint8_t *data, size_t bytes, void *of) {
+    struct end *e = of;
+    (void)connection, (void)flags;
+    on_datagram(&e->app, e->now_ps, data, bytes);
     return 0;
 }
 
@@ -225,6 +268,7 @@ static const ngtcp2_callbacks callbacks = {
     .get_new_connection_id = new_id,
     .update_key = ngtcp2_crypto_update_key_cb,
     .extend_max_stream_data = on_credit,
+    .recv_datagram = on_datagram_frame,
     .delete_crypto_aead_ctx = ngtcp2_crypto_delete_crypto_aead_ctx_cb,
     .delete_crypto_cipher_ctx = ngtcp2_crypto_delete_crypto_cipher_ctx_cb,
     .get_path_challenge_data = ngtcp2_crypto_get_path_challenge_data_cb,
@@ -280,7 +324,8 @@ static int create_connection(struct end *e, const ngtcp2_pkt_hd *header, char *p
     parameters.initial_max_stream_data_uni = window;
     parameters.initial_max_stream_data_bidi_local = window;
     parameters.initial_max_stream_data_bidi_remote = window;
-    parameters.initial_max_streams_uni = 100;
+    parameters.initial_max_streams_uni = a->streams > 100 ? a->streams : 100;
+    if (a->datagram) parameters.max_datagram_frame_size = 65535;
     parameters.initial_max_streams_bidi = 100;
     parameters.max_idle_timeout = IDLE_TIMEOUT;
     ngtcp2_cid id = {.datalen = ID_BYTES}, other = {.datalen = NGTCP2_MIN_INITIAL_DCIDLEN};
@@ -312,6 +357,8 @@ static void destroy(void *of) {
     if (e->session) gnutls_deinit(e->session);
     if (e->credentials) gnutls_certificate_free_credentials(e->credentials);
     free(e->log.all);
+    free(e->streams);
+    free(e->app.outgoing);
     for (size_t i = 0; i < SPACES; i++) free(e->lengths[i].all);
     free(e);
 }
@@ -337,7 +384,9 @@ static uint32_t create(const char *stack, const struct longpipe_end_setup *setup
     e->random = setup->seed;
     e->most_bytes = setup->most_bytes;
     e->log.on = (int)setup->logs_packets;
-    e->stream = -1;
+    e->streams = calloc(e->app.streams, sizeof *e->streams);
+    if (!e->streams) abort();
+    for (uint64_t i = 0; i < e->app.streams; i++) e->streams[i].id = -1;
     *end = e;
     return 0;
 }
@@ -359,7 +408,8 @@ static uint64_t due(void *of) {
     struct end *e = of;
     if (!e->connection) return e->app.connects ? e->app.start_ps : LONGPIPE_UNKNOWN;
     ngtcp2_tstamp expiry = e->over ? UINT64_MAX : ngtcp2_conn_get_expiry(e->connection);
-    return expiry > UINT64_MAX / PS_PER_NS ? LONGPIPE_UNKNOWN : expiry * PS_PER_NS;
+    uint64_t expiry_ps = expiry > UINT64_MAX / PS_PER_NS ? LONGPIPE_UNKNOWN : expiry * PS_PER_NS;
+    return !e->over && !e->waiting && e->app.next_ps < expiry_ps ? e->app.next_ps : expiry_ps;
 }
 
 static uint32_t receive(void *of, uint64_t now, const uint8_t *payload, uint32_t bytes, uint32_t ecn, char *problem) {
@@ -379,9 +429,46 @@ static uint32_t receive(void *of, uint64_t now, const uint8_t *payload, uint32_t
     return 0;
 }
 
+/* Writes the next packet, which can contain the datagram that waits, or data of a stream. Returns its length; 0 if the connection
+ * may send no more, and a negative number if it has ended. */
+static ngtcp2_ssize write_packet(struct end *e, ngtcp2_pkt_info *info, ngtcp2_tstamp now) {
+    struct application *a = &e->app;
+    for (;;) {
+        if (!e->waiting) e->waiting = next_datagram(a, e->now_ps, e->datagram);
+        if (e->waiting) {
+            int taken = 0;
+            ngtcp2_vec data = {e->datagram, e->waiting};
+            ngtcp2_ssize bytes = ngtcp2_conn_writev_datagram(e->connection, NULL, info, e->packet, e->most_bytes, &taken,
+                                                             NGTCP2_WRITE_DATAGRAM_FLAG_NONE, a->datagrams_sent, &data, 1, now);
+            if (taken) e->waiting = 0;
+            return bytes;
+        }
+        struct stream *stream = next_stream(e);
+        uint64_t *outgoing = &a->outgoing[e->current];
+        size_t offered = !stream ? 0 : *outgoing < CHUNK_BYTES ? (size_t)*outgoing : CHUNK_BYTES;
+        int last = stream && offered == *outgoing;
+        ngtcp2_vec data = {(uint8_t *)zeros, offered};
+        ngtcp2_ssize taken = -1;
+        ngtcp2_ssize bytes =
+            ngtcp2_conn_writev_stream(e->connection, NULL, info, e->packet, e->most_bytes, &taken,
+                                      last ? NGTCP2_WRITE_STREAM_FLAG_FIN : NGTCP2_WRITE_STREAM_FLAG_NONE, stream ? stream->id : -1, &data, 1, now);
+        if (stream && bytes == NGTCP2_ERR_STREAM_DATA_BLOCKED) {
+            stream->blocked = 1;
+            continue;
+        }
+        int is_over = bytes == NGTCP2_ERR_STREAM_SHUT_WR || bytes == NGTCP2_ERR_STREAM_NOT_FOUND;
+        if (stream && taken >= 0 && *outgoing != ENDLESS) *outgoing -= (uint64_t)taken;
+        if (stream && (is_over || (last && taken >= 0 && (size_t)taken == offered))) {
+            stream->id = -1;
+            a->finished++;
+        }
+        if (stream && taken >= 0) e->current = (e->current + 1) % a->streams;
+        if (!stream || !is_over) return bytes;
+    }
+}
+
 /* Sends what the connection allows, in bursts of its send quantum: it paces from the time that `update_pkt_tx_time` tells it. */
 static void transmit(struct end *e, const struct longpipe_outbox *outbox) {
-    struct application *a = &e->app;
     ngtcp2_tstamp now = nanoseconds(e->now_ps);
     size_t quantum = 0;
     while (!e->over) {
@@ -389,31 +476,12 @@ static void transmit(struct end *e, const struct longpipe_outbox *outbox) {
             ngtcp2_conn_update_pkt_tx_time(e->connection, now);
             quantum = 0;
         }
-        open_stream(e);
-        int sends = e->stream >= 0 && !e->blocked && !a->finished;
-        size_t offered = sends ? (a->outgoing < CHUNK_BYTES ? (size_t)a->outgoing : CHUNK_BYTES) : 0;
-        int last = sends && offered == a->outgoing;
-        ngtcp2_vec data = {(uint8_t *)zeros, offered};
-        ngtcp2_ssize taken = -1;
+        open_streams(e);
         ngtcp2_pkt_info info = {0};
-        ngtcp2_ssize bytes = ngtcp2_conn_writev_stream(e->connection, NULL, &info, e->packet, e->most_bytes, &taken,
-                                                       last ? NGTCP2_WRITE_STREAM_FLAG_FIN : NGTCP2_WRITE_STREAM_FLAG_NONE,
-                                                       sends ? e->stream : -1, &data, 1, now);
-        if (bytes == NGTCP2_ERR_STREAM_DATA_BLOCKED) {
-            e->blocked = 1;
-            continue;
-        }
-        if (bytes == NGTCP2_ERR_STREAM_SHUT_WR || bytes == NGTCP2_ERR_STREAM_NOT_FOUND) {
-            a->finished = 1;
-            continue;
-        }
+        ngtcp2_ssize bytes = write_packet(e, &info, now);
         if (bytes < 0) {
             end_connection(e, (int)bytes);
             return;
-        }
-        if (sends && taken >= 0) {
-            if (a->outgoing != ENDLESS) a->outgoing -= (uint64_t)taken;
-            if (last && (size_t)taken == offered) a->finished = 1;
         }
         if (bytes == 0) break;
         outbox->send(outbox->host, e->packet, (uint32_t)bytes, info.ecn);

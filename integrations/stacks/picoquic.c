@@ -18,6 +18,10 @@
 #define US_PER_S 1e6
 #define MOST_SENT 1000000 /* datagrams at one time */
 #define RESET_SEED_BYTES 16
+/* Flights of each end of a connection before the run, at least those of the handshake and the ticket, and packets of a flight. They
+ * are limited because the ends acknowledge without end while no time passes. */
+#define FLIGHTS_BEFORE_RUN 4
+#define MOST_BEFORE_RUN 20
 #define VERSION_1 1
 
 INCLUDE_FILE(certificate, BUILT "/certificate.pem");
@@ -41,6 +45,7 @@ enum event {
     PREPARE_TO_SEND = 8,
     ALMOST_READY = 9, /* data can be sent */
     READY = 10,
+    DATAGRAM = 11,
 };
 
 /* picoquic_path_quality_t: rates in bytes per second, times in microseconds */
@@ -56,6 +61,8 @@ enum parameter {
     INITIAL_MAX_STREAM_DATA_BIDI_LOCAL = 5,
     INITIAL_MAX_STREAM_DATA_BIDI_REMOTE = 6,
     INITIAL_MAX_STREAM_DATA_UNI = 7,
+    INITIAL_MAX_STREAMS_UNI = 9,
+    MAX_DATAGRAM_FRAME_SIZE = 32,
     ENABLE_TIME_STAMP = 0x7158,
 };
 
@@ -97,6 +104,9 @@ static struct {
                         uint32_t version, const char *name, const char *alpn, char client);
     void (*set_callback)(void *cnx, stream_callback *callback, void *of);
     int (*start_client_cnx)(void *cnx);
+    void (*delete_cnx)(void *cnx);
+    int (*is_0rtt_available)(void *cnx);
+    int (*queue_datagram_frame)(void *cnx, size_t bytes, const uint8_t *data);
     uint64_t (*get_next_local_stream_id)(void *cnx, int unidirectional);
     int (*open_flow_control)(void *cnx, uint64_t stream, uint64_t expected);
     int (*mark_active_stream)(void *cnx, uint64_t stream, int active, void *context);
@@ -121,7 +131,8 @@ static const struct {
     FUNCTION(create), FUNCTION(free), FUNCTION(tls_api_init), FUNCTION(set_null_verifier), FUNCTION(set_mtu_max), FUNCTION(set_log_level),
     FUNCTION(register_log_functions), FUNCTION(set_default_tp_value), FUNCTION(set_max_data_control),
     FUNCTION(set_preemptive_repeat_policy), FUNCTION(set_default_pmtud_policy), FUNCTION(set_default_congestion_algorithm),
-    FUNCTION(seed_bandwidth), FUNCTION(create_cnx), FUNCTION(set_callback), FUNCTION(start_client_cnx), FUNCTION(get_next_local_stream_id),
+    FUNCTION(seed_bandwidth), FUNCTION(create_cnx), FUNCTION(set_callback), FUNCTION(start_client_cnx), FUNCTION(delete_cnx),
+    FUNCTION(is_0rtt_available), FUNCTION(queue_datagram_frame), FUNCTION(get_next_local_stream_id),
     FUNCTION(open_flow_control), FUNCTION(mark_active_stream), FUNCTION(provide_stream_data_buffer), FUNCTION(incoming_packet), FUNCTION(prepare_next_packet),
     FUNCTION(get_next_wake_time), FUNCTION(get_default_path_quality), FUNCTION(get_local_error), FUNCTION(get_remote_error),
     FUNCTION(error_name), FUNCTION(public_random_seed_64),
@@ -133,7 +144,7 @@ static const char *const symbols[] = {"picoquic_bbr_algorithm",    "picoquic_cub
                                       "picoquic_fastcc_algorithm", "picoquic_prague_algorithm"};
 static const void *algorithms[sizeof symbols / sizeof *symbols];
 static const char *const own_settings[] = {"ecn",           "time_stamp",       "pmtud_required", "preemptive_repeat", "max_data",
-                                           "remembered_rtt_us", "remembered_bytes", "open_flow_control", NULL};
+                                           "remembered_rtt_us", "remembered_bytes", "open_flow_control", "early_data", NULL};
 static const char *const ecn_names[] = {"ect1", "ect0", "none", NULL};
 static const enum longpipe_ecn ecn_bits[] = {LONGPIPE_ECT_1, LONGPIPE_ECT_0, LONGPIPE_NOT_ECT};
 
@@ -279,23 +290,33 @@ static struct log_functions log_functions = {
 
 /* The connection */
 
-static void send_stream(struct end *e, uint64_t stream, uint64_t bytes) {
-    e->app.outgoing = bytes;
-    e->app.finished = 0;
-    quic.mark_active_stream(e->cnx, stream, 1, NULL);
+/* Sends a stream, which is one of several if `index` is not 0. */
+static void send_stream(struct end *e, uint64_t stream, uint64_t index, uint64_t bytes) {
+    e->app.outgoing[index] = bytes;
+    quic.mark_active_stream(e->cnx, stream, 1, e->app.outgoing + index);
 }
 
-/* Opens the stream of the transfer, or of the next request. */
-static void open_stream(struct end *e) {
+/* Opens the streams of the transfer, or that of the next request. */
+static void open_streams(struct end *e) {
     struct application *a = &e->app;
     a->requested_ps = e->now_ps;
-    send_stream(e, quic.get_next_local_stream_id(e->cnx, !a->requests), a->requests ? a->request : a->size);
+    a->finished = 0;
+    for (uint64_t i = 0; i < a->streams; i++)
+        send_stream(e, quic.get_next_local_stream_id(e->cnx, !a->requests), i, a->requests ? a->request : share_of(a, i));
+}
+
+/* Lets the application of the end that connects begin. */
+static void begin(struct end *e) {
+    if (e->app.requested_ps != LONGPIPE_UNKNOWN || e->app.next_ps != LONGPIPE_UNKNOWN || e->app.datagrams_sent) return;
+    if (e->app.datagram)
+        start_datagrams(&e->app, e->now_ps);
+    else
+        open_streams(e);
 }
 
 static int on_event(void *cnx, uint64_t stream, uint8_t *bytes, size_t length, enum event event, void *of, void *stream_context) {
     struct end *e = of;
     struct application *a = &e->app;
-    (void)stream_context;
     e->cnx = cnx;
     switch (event) {
     case ALMOST_READY:
@@ -303,27 +324,29 @@ static int on_event(void *cnx, uint64_t stream, uint8_t *bytes, size_t length, e
         /* A server can send before its client's handshake is complete. */
         if (a->handshake_ps != LONGPIPE_UNKNOWN || (event == ALMOST_READY && !a->connects)) break;
         a->handshake_ps = e->now_ps;
-        if (a->connects) open_stream(e);
+        if (a->connects) begin(e);
         break;
     case STREAM_DATA:
     case STREAM_FIN:
         if (e->open_flow_control && !a->sends && !a->delivered) quic.open_flow_control(cnx, stream, a->size);
         if (!on_data(a, e->now_ps, length, event == STREAM_FIN)) break;
         if (a->sends)
-            send_stream(e, stream, a->size);
+            send_stream(e, stream, 0, a->size);
         else
-            open_stream(e);
+            open_streams(e);
         break;
     case PREPARE_TO_SEND: {
-        size_t offered = a->outgoing < length ? (size_t)a->outgoing : length;
-        int last = offered == a->outgoing;
+        uint64_t *outgoing = stream_context;
+        size_t offered = *outgoing < length ? (size_t)*outgoing : length;
+        int last = offered == *outgoing;
         uint8_t *to = quic.provide_stream_data_buffer(bytes, offered, last, !last);
         if (!to) return -1;
         memset(to, 0, offered);
-        if (a->outgoing != ENDLESS) a->outgoing -= offered;
-        a->finished = last;
+        if (*outgoing != ENDLESS) *outgoing -= offered;
+        a->finished += (uint64_t)last;
         break;
     }
+    case DATAGRAM: on_datagram(a, e->now_ps, bytes, length); break;
     case STATELESS_RESET:
     case CLOSE:
     case APPLICATION_CLOSE: {
@@ -355,9 +378,15 @@ static void destroy(void *of) {
         e->log.on = 0;
         quic.free(e->context);
     }
+    free(e->app.outgoing);
     free(e->log.all);
     free(e);
 }
+
+/* An empty file of tickets: only clients that have a file keep tickets, which they do in memory. */
+#define NO_TICKETS "/dev/null"
+/* Key with which servers encrypt the tickets of sessions, so that another one can resume them. */
+static const uint8_t ticket_key[16];
 
 static int create_context(struct end *e, const struct longpipe_end_setup *setup, char *problem) {
     struct application *a = &e->app;
@@ -365,7 +394,8 @@ static int create_context(struct end *e, const struct longpipe_end_setup *setup,
     enter(e, 0);
     fill_random(&e->random, reset_seed, sizeof reset_seed);
     e->context = quic.create(4, a->connects ? NULL : certificate_path, a->connects ? NULL : key_path, certificate_path, "longpipe", on_event, e,
-                             NULL, NULL, reset_seed, 0, &e->clock_us, NULL, NULL, 0);
+                             NULL, NULL, reset_seed, 0, &e->clock_us, a->early_data ? NO_TICKETS : NULL, a->early_data ? ticket_key : NULL,
+                             a->early_data ? sizeof ticket_key : 0);
     if (!e->context) {
         snprintf(problem, LONGPIPE_LINE, "picoquic: cannot create a context");
         return 1;
@@ -379,6 +409,8 @@ static int create_context(struct end *e, const struct longpipe_end_setup *setup,
         quic.set_default_tp_value(e->context, INITIAL_MAX_STREAM_DATA_BIDI_LOCAL, a->window);
         quic.set_default_tp_value(e->context, INITIAL_MAX_STREAM_DATA_BIDI_REMOTE, a->window);
     }
+    if (a->streams > 1) quic.set_default_tp_value(e->context, INITIAL_MAX_STREAMS_UNI, a->streams);
+    if (a->datagram) quic.set_default_tp_value(e->context, MAX_DATAGRAM_FRAME_SIZE, 65535);
     if (e->max_data) quic.set_max_data_control(e->context, e->max_data);
     if (e->time_stamp) quic.set_default_tp_value(e->context, ENABLE_TIME_STAMP, 3);
     if (e->pmtud_required) quic.set_default_pmtud_policy(e->context, 1);
@@ -386,6 +418,81 @@ static int create_context(struct end *e, const struct longpipe_end_setup *setup,
     quic.set_log_level(e->context, 1);
     quic.register_log_functions(e->context, &log_functions, e);
     return 0;
+}
+
+static void set_addresses(struct end *e) {
+    e->own.sin_family = e->peer.sin_family = AF_INET;
+    e->own.sin_port = htons(e->app.connects ? 50000 : 4433);
+    e->peer.sin_port = htons(e->app.connects ? 4433 : 50000);
+    e->own.sin_addr.s_addr = htonl(0x0a000001u + !e->app.connects);
+    e->peer.sin_addr.s_addr = htonl(0x0a000001u + e->app.connects);
+}
+
+static void *create_client(struct end *e) {
+    const struct connection_id none = {0};
+    return quic.create_cnx(e->context, none, none, (struct sockaddr *)&e->peer, e->clock_us, VERSION_1, "longpipe.test", "longpipe", 1);
+}
+
+/* Returns the length of the next packet that an end sends now, or 0. */
+static size_t next_packet(struct end *e) {
+    struct sockaddr_storage to, from;
+    struct connection_id id;
+    int interface = 0;
+    size_t bytes = 0;
+    void *cnx = NULL;
+    int failed = quic.prepare_next_packet(e->context, e->clock_us, e->packet, sizeof e->packet, &bytes, &to, &from, &interface, &id, &cnx);
+    return failed ? 0 : bytes;
+}
+
+static void accept_packet(struct end *e, size_t bytes, unsigned char ecn) {
+    quic.incoming_packet(e->context, e->packet, bytes, (struct sockaddr *)&e->peer, (struct sockaddr *)&e->own, 0, ecn, e->clock_us);
+}
+
+/* Passes packets from one end to another before the run. */
+static void pass_packets(struct end *from, struct end *to) {
+    for (int i = 0; i < MOST_BEFORE_RUN; i++) {
+        enter(from, 0);
+        size_t bytes = next_packet(from);
+        if (!bytes) return;
+        memcpy(to->packet, from->packet, bytes);
+        enter(to, 0);
+        accept_packet(to, bytes, LONGPIPE_NOT_ECT);
+    }
+}
+
+static int ignore_event(void *cnx, uint64_t stream, uint8_t *bytes, size_t length, enum event event, void *of, void *stream_context) {
+    (void)cnx, (void)stream, (void)bytes, (void)length, (void)event, (void)of, (void)stream_context;
+    return 0;
+}
+
+/* Connects a client to a server once before the run, without a path. The client's context then has a session, which servers with
+ * the same key can resume. */
+static int obtain_session(struct end *e, const struct longpipe_end_setup *setup, char *problem) {
+    struct end *server = calloc(1, sizeof *server);
+    if (!server) abort();
+    server->app = e->app;
+    server->app.connects = 0;
+    server->app.outgoing = NULL;
+    server->random = ~setup->seed;
+    set_addresses(server);
+    int failed = create_context(server, setup, problem);
+    if (!failed) {
+        enter(e, 0);
+        void *cnx = create_client(e);
+        if (cnx) quic.set_callback(cnx, ignore_event, NULL);
+        failed = !cnx || quic.start_client_cnx(cnx);
+        if (failed)
+            snprintf(problem, LONGPIPE_LINE, "picoquic: cannot connect before the run");
+        else
+            for (int flight = 0; flight < FLIGHTS_BEFORE_RUN; flight++) {
+                pass_packets(e, server);
+                pass_packets(server, e);
+            }
+        if (cnx) quic.delete_cnx(cnx);
+    }
+    destroy(server);
+    e->lost_bytes = 0;
+    return failed;
 }
 
 static uint32_t create(const char *stack, const struct longpipe_end_setup *setup, void **end, char *problem) {
@@ -414,17 +521,13 @@ static uint32_t create(const char *stack, const struct longpipe_end_setup *setup
         return 1;
     }
     e->ecn = ecn_bits[ecn_name - ecn_names];
-    e->own.sin_family = e->peer.sin_family = AF_INET;
-    e->own.sin_port = htons(e->app.connects ? 50000 : 4433);
-    e->peer.sin_port = htons(e->app.connects ? 4433 : 50000);
-    e->own.sin_addr.s_addr = htonl(0x0a000001u + !e->app.connects);
-    e->peer.sin_addr.s_addr = htonl(0x0a000001u + e->app.connects);
     e->random = setup->seed;
-    e->log.on = (int)setup->logs_packets;
-    if (create_context(e, setup, problem)) {
+    set_addresses(e);
+    if (create_context(e, setup, problem) || (e->app.early_data && e->app.connects && obtain_session(e, setup, problem))) {
         destroy(e);
         return 1;
     }
+    e->log.on = (int)setup->logs_packets;
     *end = e;
     return 0;
 }
@@ -437,7 +540,8 @@ static uint64_t due(void *of) {
     struct end *e = of;
     if (e->app.connects && !is_started(e)) return e->app.start_ps;
     uint64_t wake_us = quic.get_next_wake_time(e->context, e->clock_us);
-    return wake_us > UINT64_MAX / PS_PER_US ? LONGPIPE_UNKNOWN : wake_us * PS_PER_US;
+    uint64_t wake_ps = wake_us > UINT64_MAX / PS_PER_US ? LONGPIPE_UNKNOWN : wake_us * PS_PER_US;
+    return e->cnx && e->app.next_ps < wake_ps ? e->app.next_ps : wake_ps;
 }
 
 static uint32_t receive(void *of, uint64_t now, const uint8_t *payload, uint32_t bytes, uint32_t ecn, char *problem) {
@@ -446,21 +550,27 @@ static uint32_t receive(void *of, uint64_t now, const uint8_t *payload, uint32_t
     enter(e, now);
     /* The library decrypts in place. */
     memcpy(e->packet, payload, bytes);
-    quic.incoming_packet(e->context, e->packet, bytes, (struct sockaddr *)&e->peer, (struct sockaddr *)&e->own, 0, (unsigned char)(ecn & 3),
-                         e->clock_us);
+    accept_packet(e, bytes, (unsigned char)(ecn & 3));
     observe(e);
     return 0;
 }
 
 static int connect_client(struct end *e, char *problem) {
-    const struct connection_id none = {0};
-    e->cnx = quic.create_cnx(e->context, none, none, (struct sockaddr *)&e->peer, e->clock_us, VERSION_1, "longpipe.test", "longpipe", 1);
+    e->cnx = create_client(e);
     if (e->cnx) quic.set_callback(e->cnx, on_event, e);
     if (e->cnx && e->remembered_bytes)
         quic.seed_bandwidth(e->cnx, e->remembered_rtt_us, e->remembered_bytes, (uint8_t *)&e->peer.sin_addr, sizeof e->peer.sin_addr);
-    if (e->cnx && !quic.start_client_cnx(e->cnx)) return 0;
-    snprintf(problem, LONGPIPE_LINE, "picoquic: cannot connect");
-    return 1;
+    if (!e->cnx || quic.start_client_cnx(e->cnx)) {
+        snprintf(problem, LONGPIPE_LINE, "picoquic: cannot connect");
+        return 1;
+    }
+    if (!e->app.early_data) return 0;
+    if (!quic.is_0rtt_available(e->cnx)) {
+        snprintf(problem, LONGPIPE_LINE, "picoquic: cannot resume the session");
+        return 1;
+    }
+    begin(e);
+    return 0;
 }
 
 static uint32_t wake(void *of, uint64_t now, const struct longpipe_outbox *outbox, char *problem) {
@@ -470,15 +580,16 @@ static uint32_t wake(void *of, uint64_t now, const struct longpipe_outbox *outbo
         if (now < e->app.start_ps) return 0;
         if (connect_client(e, problem)) return 1;
     }
+    size_t length;
+    uint8_t datagram[MOST_DATAGRAM];
+    while (e->cnx && (length = next_datagram(&e->app, now, datagram)) != 0)
+        if (quic.queue_datagram_frame(e->cnx, length, datagram)) {
+            snprintf(problem, LONGPIPE_LINE, "picoquic: refuses a datagram of %zu bytes", length);
+            return 1;
+        }
     for (int sent = 0; sent < MOST_SENT; sent++) {
-        struct sockaddr_storage to, from;
-        struct connection_id id;
-        int interface = 0;
-        size_t bytes = 0;
-        void *cnx = NULL;
-        if (quic.prepare_next_packet(e->context, e->clock_us, e->packet, sizeof e->packet, &bytes, &to, &from, &interface, &id, &cnx) ||
-            bytes == 0)
-            break;
+        size_t bytes = next_packet(e);
+        if (!bytes) break;
         outbox->send(outbox->host, e->packet, (uint32_t)bytes, e->ecn);
         e->datagrams++;
         e->sent_bytes += bytes;

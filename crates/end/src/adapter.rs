@@ -1,11 +1,53 @@
 //! What the adapters of QUIC stacks have in common: their settings, their random numbers, and what they count.
 
 use crate::{Role, Setup};
+use std::ops::RangeInclusive;
 
 const PS_PER_S: f64 = 1e12;
 
-/// Names of the settings that [`Settings::read`] reads.
-const NAMES: [&str; 6] = ["congestion", "size", "workload", "requests", "request", "window"];
+/// Names of the settings that each stack has.
+const NAMES: [&str; 7] = [
+    "congestion",
+    "size",
+    "workload",
+    "requests",
+    "request",
+    "streams",
+    "window",
+];
+/// Names of the further settings that a stack lists if it has datagrams.
+pub const OF_DATAGRAMS: [&str; 2] = ["datagram", "interval_us"];
+/// Name of the further setting that a stack lists if it resumes sessions.
+pub const EARLY_DATA: &str = "early_data";
+const PS_PER_US: u64 = 1_000_000;
+/// Lengths of a datagram [byte]: it contains a time, and fits into the shortest packet of each stack.
+const DATAGRAM_BYTES: RangeInclusive<u64> = 8..=1100;
+/// Numbers of concurrent streams.
+const STREAMS: RangeInclusive<u64> = 1..=100_000;
+
+/// The application of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// The flow's sender opens the connection and sends concurrent streams, among which the size is divided.
+    Streams {
+        /// Number of streams.
+        count: u64,
+    },
+    /// The flow's receiver opens the connection and sends requests, one after another.
+    Requests {
+        /// Number of requests.
+        count: u64,
+        /// Length of a request [byte].
+        request: u64,
+    },
+    /// The flow's sender opens the connection and sends datagrams (RFC 9221) at regular times.
+    Datagrams {
+        /// Length of a datagram [byte].
+        bytes: u64,
+        /// Time between two datagrams [ps].
+        interval_ps: u64,
+    },
+}
 
 /// Settings of a flow with a QUIC stack.
 #[derive(Clone, Copy, Debug)]
@@ -14,15 +56,12 @@ pub struct Settings {
     pub role: Role,
     /// Congestion control of the stack.
     pub congestion: &'static str,
-    /// Whether the flow's receiver opens the connection and sends requests, one after another. Otherwise, the flow's
-    /// sender opens it and sends one stream.
-    pub requests: bool,
+    /// The application.
+    pub workload: Workload,
     /// Length of the transfer, or of a response [byte]; `u64::MAX` means unlimited.
     pub size: u64,
-    /// Length of a request [byte].
-    pub request: u64,
-    /// Number of requests; 1 for a transfer.
-    pub count: u64,
+    /// Whether the client resumes a session and sends data in its first flight (0-RTT).
+    pub early_data: bool,
     /// Flow-control windows of the connection and its streams [byte], if they are set.
     pub window: Option<u64>,
 }
@@ -50,62 +89,186 @@ impl Settings {
                 "longest_packet: payloads of {found} bytes; needs 1200 to {most_bytes} bytes"
             ));
         }
-        let requests = match setup.setting("workload").unwrap_or("bulk") {
-            "bulk" => false,
-            "requests" => true,
-            other => return Err(format!("workload: {other}; needs bulk or requests")),
+        let early_data = match setup.setting(EARLY_DATA) {
+            None | Some("false") => false,
+            Some("true") => true,
+            Some(other) => return Err(format!("{EARLY_DATA}: {other}; needs true or false")),
         };
-        if requests && setup.setting("size").is_none() {
+        let workload = read_workload(setup, own.contains(&OF_DATAGRAMS[0]))?;
+        if matches!(workload, Workload::Requests { .. }) && setup.setting("size").is_none() {
             return Err("size: absent; needs the length of a response in bytes".to_owned());
         }
         let window = setup.number("window", 0)?;
         Ok(Settings {
             role: setup.role,
             congestion,
-            requests,
+            workload,
             size: setup.number("size", u64::MAX)?,
-            request: setup.number("request", 100)?,
-            count: if requests { setup.number("requests", 1)? } else { 1 },
+            early_data,
             window: setup.setting("window").map(|_| window),
         })
     }
 
     /// Returns whether this end opens the connection.
     pub fn connects(&self) -> bool {
-        self.requests != (self.role == Role::Sender)
+        matches!(self.workload, Workload::Requests { .. }) != (self.role == Role::Sender)
     }
 }
 
-/// Times from requests to the ends of their responses.
+impl Workload {
+    /// Returns the number of concurrent streams.
+    pub fn streams(self) -> u64 {
+        match self {
+            Workload::Streams { count } => count,
+            _ => 1,
+        }
+    }
+
+    /// Returns the length of one of the concurrent streams, among which `size` is divided [byte]; the first ones carry
+    /// what the division leaves.
+    pub fn share(self, size: u64, index: u64) -> u64 {
+        let count = self.streams();
+        match size {
+            u64::MAX => u64::MAX,
+            size => size / count + u64::from(index < size % count),
+        }
+    }
+}
+
+fn read_workload(setup: &Setup<'_>, has_datagrams: bool) -> Result<Workload, String> {
+    let within = |name: &str, default: u64, range: &RangeInclusive<u64>, unit: &str| {
+        let value = setup.number(name, default)?;
+        let (least, most) = (range.start(), range.end());
+        let refused = || format!("{name}: {value}; needs {least} to {most}{unit}");
+        range.contains(&value).then_some(value).ok_or_else(refused)
+    };
+    match setup.setting("workload").unwrap_or("bulk") {
+        "bulk" => Ok(Workload::Streams { count: 1 }),
+        "streams" => Ok(Workload::Streams {
+            count: within("streams", 10, &STREAMS, "")?,
+        }),
+        "requests" => Ok(Workload::Requests {
+            count: setup.number("requests", 1)?,
+            request: setup.number("request", 100)?,
+        }),
+        "datagrams" if has_datagrams => Ok(Workload::Datagrams {
+            bytes: within(OF_DATAGRAMS[0], 1000, &DATAGRAM_BYTES, " bytes")?,
+            interval_ps: PS_PER_US * within(OF_DATAGRAMS[1], 10_000, &(1..=u64::from(u32::MAX)), "")?,
+        }),
+        other => {
+            let last = if has_datagrams { ", datagrams" } else { "" };
+            Err(format!("workload: {other}; needs bulk, streams, requests{last}"))
+        }
+    }
+}
+
+/// Times of what an application has received: from requests to the ends of their responses, from the flow's start to
+/// the ends of concurrent streams, or of datagrams on their way.
 #[derive(Clone, Debug, Default)]
-pub struct ResponseTimes(Vec<u64>);
+pub struct Times {
+    count: u64,
+    sum_s: f64,
+    longest_ps: u64,
+}
 
-impl ResponseTimes {
-    /// Adds a response that took a time [ps].
+impl Times {
+    /// Adds a time [ps].
     pub fn push(&mut self, took_ps: u64) {
-        self.0.push(took_ps);
+        self.count += 1;
+        self.sum_s += took_ps as f64 / PS_PER_S;
+        self.longest_ps = self.longest_ps.max(took_ps);
     }
 
-    /// Returns the number of responses.
+    /// Returns the number of times.
     pub fn count(&self) -> u64 {
-        self.0.len() as u64
+        self.count
     }
 
-    /// Returns the values of a report about responses; none if there was no response.
-    pub fn values(&self) -> Vec<(String, f64)> {
-        let Some(longest) = self.0.iter().max() else {
-            return Vec::new();
+    /// Returns the values of a receiver's report about the times; none for a single stream.
+    pub fn values(&self, workload: Workload) -> Vec<(String, f64)> {
+        let (noun, counter) = match workload {
+            Workload::Streams { count: 1 } => return Vec::new(),
+            Workload::Streams { .. } => ("stream", None),
+            Workload::Requests { .. } => ("response", Some("responses")),
+            Workload::Datagrams { .. } => ("datagram", Some("received_datagrams")),
         };
-        let seconds = |ps: u64| ps as f64 / PS_PER_S;
-        let sum: f64 = self.0.iter().copied().map(seconds).sum();
-        [
-            ("responses", self.0.len() as f64),
-            ("mean_response_s", sum / self.0.len() as f64),
-            ("max_response_s", seconds(*longest)),
-        ]
-        .map(|(name, value)| (name.to_owned(), value))
-        .into()
+        let mut values: Vec<_> = counter
+            .map(|name| (name.to_owned(), self.count as f64))
+            .into_iter()
+            .collect();
+        if self.count > 0 {
+            values.push((format!("mean_{noun}_s"), self.sum_s / self.count as f64));
+            values.push((format!("max_{noun}_s"), self.longest_ps as f64 / PS_PER_S));
+        } else if matches!(workload, Workload::Requests { .. }) {
+            values.clear();
+        }
+        values
     }
+}
+
+/// The datagrams that a sender passes to its connection, at regular times.
+#[derive(Clone, Debug)]
+pub struct DatagramSource {
+    bytes: u64,
+    interval_ps: u64,
+    size: u64,
+    next_ps: Option<u64>,
+    sent: u64,
+}
+
+impl DatagramSource {
+    /// Creates a source of `size` bytes that has not begun; None for other workloads and for receivers.
+    pub fn new(workload: Workload, role: Role, size: u64) -> Option<DatagramSource> {
+        match workload {
+            Workload::Datagrams { bytes, interval_ps } if role == Role::Sender => Some(DatagramSource {
+                bytes,
+                interval_ps,
+                size,
+                next_ps: None,
+                sent: 0,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Begins at `now` [ps], unless it has begun.
+    pub fn begin(&mut self, now: u64) {
+        if self.sent == 0 {
+            self.next_ps.get_or_insert(now);
+        }
+    }
+
+    /// Returns the time of the next datagram [ps].
+    pub fn due(&self) -> Option<u64> {
+        self.next_ps
+    }
+
+    /// Returns whether the source has passed all its datagrams.
+    pub fn is_done(&self) -> bool {
+        self.sent > 0 && self.next_ps.is_none()
+    }
+
+    /// Returns the number of datagrams so far.
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Returns the datagram that is due, which begins with the time at which it was due [ps].
+    pub fn next(&mut self, now: u64) -> Option<Vec<u8>> {
+        let at = self.next_ps.filter(|at| *at <= now)?;
+        let mut datagram = vec![0; self.bytes as usize];
+        datagram[..8].copy_from_slice(&at.to_le_bytes());
+        self.sent += 1;
+        let is_last = self.size != u64::MAX && self.sent * self.bytes >= self.size;
+        self.next_ps = (!is_last).then_some(at + self.interval_ps);
+        Some(datagram)
+    }
+}
+
+/// Returns the time of a datagram on its way [ps], when it arrives at `now`; None if it contains no time.
+pub fn datagram_took(datagram: &[u8], now: u64) -> Option<u64> {
+    let sent = datagram.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))?;
+    now.checked_sub(sent)
 }
 
 /// Counts reductions of the congestion window. A smaller window is a reduction if there were losses since the previous
@@ -161,7 +324,7 @@ mod tests {
             settings: values,
             logs_packets: false,
         };
-        Settings::read(&setup, &["cubic", "reno"], &["ecn"], 65_527).map(|settings| settings.connects())
+        Settings::read(&setup, &["cubic", "reno"], &["ecn", "early_data"], 65_527).map(|settings| settings.connects())
     }
 
     #[test]
@@ -170,7 +333,13 @@ mod tests {
         assert_eq!(of("ecn", "none"), Ok(false));
         let lines = [
             ("congestion", "vegas", "congestion: vegas; needs cubic, reno"),
-            ("workload", "web", "workload: web; needs bulk or requests"),
+            ("workload", "web", "workload: web; needs bulk, streams, requests"),
+            (
+                "workload",
+                "datagrams",
+                "workload: datagrams; needs bulk, streams, requests",
+            ),
+            ("early_data", "yes", "early_data: yes; needs true or false"),
             (
                 "workload",
                 "requests",
@@ -182,6 +351,24 @@ mod tests {
             assert_eq!(of(name, value), Err(line.to_owned()));
         }
         assert!(of("windw", "1").is_err_and(|line| line.starts_with("windw: unknown setting; needs congestion, ")));
+    }
+
+    #[test]
+    fn datagrams_carry_the_times_at_which_they_were_due() {
+        let workload = Workload::Datagrams {
+            bytes: 500,
+            interval_ps: 7,
+        };
+        assert!(DatagramSource::new(workload, Role::Receiver, 1001).is_none());
+        let mut source = DatagramSource::new(workload, Role::Sender, 1001).expect("a sender of datagrams");
+        assert_eq!(source.next(100), None);
+        source.begin(100);
+        // The second one leaves late; the third one carries the last byte.
+        let took: Vec<_> = [100, 110, 114, 121]
+            .map(|now| source.next(now).and_then(|datagram| datagram_took(&datagram, now)))
+            .into();
+        assert_eq!(took, [Some(0), Some(3), Some(0), None]);
+        assert!(source.is_done());
     }
 
     #[test]

@@ -1,36 +1,18 @@
 //! The settings of a flow, as `python/longpipe/scenario/stack.py` resolves them.
 
+use longpipe_end::adapter::Workload;
 use longpipe_end::{Role, Setup};
 
-/// The application's workload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Workload {
-    /// The flow's sender connects and sends all streams concurrently.
-    Streams {
-        /// Number of streams.
-        count: u64,
-        /// Total amount of data [byte]; `u64::MAX` means unlimited.
-        bytes: u64,
-    },
-    /// The flow's receiver connects and sends one request after another; the sender answers each of them.
-    Requests {
-        /// Number of requests.
-        count: u64,
-        /// Length of a request [byte].
-        request: u64,
-        /// Length of a response [byte].
-        response: u64,
-    },
-}
-
 /// Names of the settings of a flow, and of a further path.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 13] = [
     "congestion",
     "size",
     "workload",
     "streams",
     "requests",
     "request",
+    "datagram",
+    "interval",
     "window",
     "crypto",
     "early_data",
@@ -45,6 +27,8 @@ pub struct Settings<'a> {
     pub congestion: &'a str,
     /// The application's workload.
     pub workload: Workload,
+    /// Total amount of data, or length of a response [byte]; `u64::MAX` means unlimited.
+    pub size: u64,
     /// Whether packets are encrypted with the keys of TLS 1.3.
     pub tls: bool,
     /// Whether the client resumes a session and sends data in its first flight (0-RTT).
@@ -76,22 +60,25 @@ impl<'a> Settings<'a> {
         }
         let size = setup.number("size", u64::MAX)?;
         let workload = match setup.setting("workload").unwrap_or("bulk") {
-            "bulk" => Workload::Streams { count: 1, bytes: size },
+            "bulk" => Workload::Streams { count: 1 },
             "streams" => Workload::Streams {
                 count: setup.number("streams", 1)?,
-                bytes: size,
             },
             "requests" => Workload::Requests {
                 count: setup.number("requests", 1)?,
                 request: setup.number("request", 1)?,
-                response: size,
             },
-            other => return Err(format!("workload: {other}; needs bulk, streams or requests")),
+            "datagrams" => Workload::Datagrams {
+                bytes: setup.number("datagram", 1000)?,
+                interval_ps: setup.number("interval", 10_000_000_000)?,
+            },
+            other => return Err(format!("workload: {other}; needs bulk, streams, requests, datagrams")),
         };
         let window = setup.number("window", 0)?;
         Ok(Settings {
             congestion,
             workload,
+            size,
             tls: setup.setting("crypto") != Some("null"),
             early_data: setup.setting("early_data") == Some("true"),
             window: (window > 0).then_some(window),
@@ -102,7 +89,7 @@ impl<'a> Settings<'a> {
     /// Returns whether an end with this role opens the connection.
     pub fn connects(&self, role: Role) -> bool {
         match self.workload {
-            Workload::Streams { .. } => role == Role::Sender,
+            Workload::Streams { .. } | Workload::Datagrams { .. } => role == Role::Sender,
             Workload::Requests { .. } => role == Role::Receiver,
         }
     }

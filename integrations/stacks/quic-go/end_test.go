@@ -75,7 +75,10 @@ func serve(wire wire, given setup, settings settings) {
 	if err != nil {
 		wire.fail(err)
 	}
-	end := newEnd(conn, given, settings, zero)
+	end, err := newEnd(conn, given, settings, zero)
+	if err != nil {
+		wire.fail(err)
+	}
 	synctest.Wait()
 	wire.write(done, due(conn, zero))
 	var payloads [][]byte

@@ -13,7 +13,16 @@ import (
 const psPerNs = 1000
 
 // Names of the settings.
-var names = []string{"congestion", "size", "workload", "requests", "request", "window"}
+var names = []string{
+	"congestion", "size", "workload", "requests", "request", "streams", "datagram", "interval_us", "window", "early_data",
+}
+
+// Ranges of settings. A datagram contains a time, and fits into the shortest packet of each stack.
+const (
+	leastDatagram = 8
+	mostDatagram  = 1100
+	mostStreams   = 100_000
+)
 
 // setup is the first message of a run.
 type setup struct {
@@ -55,6 +64,25 @@ type settings struct {
 	request  uint64
 	count    uint64
 	window   uint64
+	// Concurrent streams, among which the size is divided.
+	streams uint64
+	// Length of a datagram, or 0, and the time between two.
+	datagram   uint64
+	intervalUs uint64
+	// Whether the client resumes a session and sends in its first flight.
+	earlyData bool
+}
+
+// share returns the length of one of the concurrent streams; the first ones carry what the division leaves.
+func (s settings) share(index uint64) uint64 {
+	share := s.size / s.streams
+	switch {
+	case s.size == endless:
+		return endless
+	case index < s.size%s.streams:
+		return share + 1
+	}
+	return share
 }
 
 // parse reads the settings, or returns an error that names one.
@@ -74,18 +102,10 @@ func (s setup) parse() (settings, error) {
 	if congestion, given := s.Settings["congestion"]; given && congestion != "reno" {
 		return settings{}, fmt.Errorf("congestion: %s; needs reno", congestion)
 	}
-	found := settings{size: endless, request: 100, count: 1}
-	switch workload := s.Settings["workload"]; workload {
-	case "requests":
-		if found.requests = true; s.Settings["size"] == "" {
-			return found, errors.New("size: absent; needs the length of a response in bytes")
-		}
-	case "bulk", "":
-	default:
-		return found, fmt.Errorf("workload: %s; needs bulk or requests", workload)
-	}
+	found := settings{size: endless, request: 100, count: 1, streams: 10, datagram: 1000, intervalUs: 10_000}
 	for name, to := range map[string]*uint64{
 		"size": &found.size, "request": &found.request, "requests": &found.count, "window": &found.window,
+		"streams": &found.streams, "datagram": &found.datagram, "interval_us": &found.intervalUs,
 	} {
 		text, given := s.Settings[name]
 		if !given {
@@ -97,7 +117,42 @@ func (s setup) parse() (settings, error) {
 		}
 		*to = value
 	}
-	return found, nil
+	switch flag := s.Settings["early_data"]; flag {
+	case "", "false":
+	case "true":
+		found.earlyData = true
+	default:
+		return found, fmt.Errorf("early_data: %s; needs true or false", flag)
+	}
+	return found, found.apply(s.Settings)
+}
+
+// apply completes the settings by those of the workload, and checks their ranges.
+func (s *settings) apply(given map[string]string) error {
+	switch workload := given["workload"]; workload {
+	case "bulk", "":
+		s.streams, s.datagram = 1, 0
+	case "streams":
+		s.datagram = 0
+		if s.streams < 1 || s.streams > mostStreams {
+			return fmt.Errorf("streams: %d; needs 1 to %d", s.streams, mostStreams)
+		}
+	case "requests":
+		s.streams, s.datagram = 1, 0
+		if s.requests = true; given["size"] == "" {
+			return errors.New("size: absent; needs the length of a response in bytes")
+		}
+	case "datagrams":
+		if s.datagram < leastDatagram || s.datagram > mostDatagram {
+			return fmt.Errorf("datagram: %d; needs %d to %d bytes", s.datagram, leastDatagram, mostDatagram)
+		}
+		if s.intervalUs < 1 {
+			return errors.New("interval_us: 0; needs at least 1")
+		}
+	default:
+		return fmt.Errorf("workload: %s; needs bulk, streams, requests, datagrams", workload)
+	}
+	return nil
 }
 
 func parseKey(der []byte) (crypto.PrivateKey, error) { return x509.ParsePKCS8PrivateKey(der) }

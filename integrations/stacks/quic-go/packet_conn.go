@@ -5,6 +5,7 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"testing/synctest"
 	"time"
 )
 
@@ -54,6 +55,16 @@ func (c *packetConn) take() [][]byte {
 	sent := c.sent
 	c.sent = nil
 	return sent
+}
+
+// passTo passes what was sent to another socket, in the bubble. Returns whether there was anything.
+func (c *packetConn) passTo(other *packetConn) bool {
+	sent := c.take()
+	for _, payload := range sent {
+		other.arrived <- payload
+		synctest.Wait()
+	}
+	return len(sent) > 0
 }
 
 func (c *packetConn) ReadFrom(to []byte) (int, net.Addr, error) {

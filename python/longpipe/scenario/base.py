@@ -481,6 +481,9 @@ SplitBuffer = Annotated[str, quantity(SIZE, "1 B", "1000 GB")]
 MSS_RANGE: Final = ("1 B", "65000 B")
 SegmentSize = Annotated[str, quantity(SIZE, *MSS_RANGE)]
 FlowWindow = Annotated[str, quantity(SIZE, "1200 B", "1 GiB")]
+# QUIC datagrams contain a time, and fit into the shortest packet of each stack.
+DatagramLength = Annotated[str, quantity(SIZE, "8 B", "1100 B")]
+DatagramInterval = Annotated[str, quantity(TIME, "1 us", "4000 s")]
 Buffer = Annotated[
     str,
     Checked(

@@ -10,7 +10,17 @@ from pydantic import Field, model_validator
 
 from longpipe.errors import ScenarioError
 from longpipe.ip import packet_bytes
-from longpipe.scenario.base import AudioRate, CommandLine, FileSize, FlowWindow, IdleTimeout, MediaRate, PathMtu
+from longpipe.scenario.base import (
+    AudioRate,
+    CommandLine,
+    DatagramInterval,
+    DatagramLength,
+    FileSize,
+    FlowWindow,
+    IdleTimeout,
+    MediaRate,
+    PathMtu,
+)
 from longpipe.scenario.digests import is_as_stored, is_optional, keep_digest
 from longpipe.scenario.source import Source
 from longpipe.scenario.tcp import Tcp
@@ -52,7 +62,17 @@ _WINDOW: Final = 1_250_000
 _LONGEST: Final = "1480 B"
 _ETHERNET: Final = "1500 B"
 # Fields that apply to one kind of stack only: QUIC, media, or Linux.
-_OF_QUIC: Final = ("streams", "requests", "request", "window", "crypto", "early_data", "path_idle_timeout")
+_OF_QUIC: Final = (
+    "streams",
+    "requests",
+    "request",
+    "datagram",
+    "interval",
+    "window",
+    "crypto",
+    "early_data",
+    "path_idle_timeout",
+)
 _OF_MEDIA: Final = ("lowest_rate", "highest_rate", "frame_rate", "audio_rate")
 _OF_LINUX: Final = ("ecn", "command", "serve", "digest")
 # Fields that do not apply to the media stack, and fields that do not apply to Linux. The fields of media and of Linux
@@ -80,11 +100,11 @@ class Stack(Source):
         description="Congestion control of the stack; bbr is version 1, of quinn and Linux; bbr3 is noq's; gcc is "
         "str0m's only one and its default; the names after gcc are Linux's",
     )
-    workload: Literal["bulk", "streams", "requests", "media"] = Field(
+    workload: Literal["bulk", "streams", "requests", "datagrams", "media"] = Field(
         default="bulk",
         description="Application: bulk sends one stream, streams many at once; with requests, the receiver connects "
-        "and sends one request after another; media is str0m's only application and its default: video that adapts "
-        "to the estimated bandwidth, and audio",
+        "and sends one request after another; datagrams sends QUIC datagrams at regular times; media is str0m's only "
+        "application and its default: video that adapts to the estimated bandwidth, and audio",
     )
     size: FileSize | None = Field(
         default=None,
@@ -96,6 +116,8 @@ class Stack(Source):
     )
     requests: int = Field(default=10, ge=1, le=1_000_000, description="Number of requests, for requests")
     request: FileSize = Field(default="200 B", description="Length of a request [bytes]")
+    datagram: DatagramLength = Field(default="1000 B", description="Length of a QUIC datagram, for datagrams [bytes]")
+    interval: DatagramInterval = Field(default="10 ms", description="Time between two datagrams, for datagrams [time]")
     window: FlowWindow | None = Field(
         default=None,
         description="Flow-control windows and send buffer [bytes]; if absent, the stack's default, 1.25 MB for a "
@@ -156,7 +178,7 @@ class Stack(Source):
             if (value := getattr(self, name)) != Stack.model_fields[name].default:
                 raise ValueError(f"{name}: {value}; {self.stack} has no such setting")
         if (self.workload == "media") != (self.stack == MEDIA):
-            has = "media" if self.stack == MEDIA else "bulk, streams, requests"
+            has = "media" if self.stack == MEDIA else "bulk, streams, requests, datagrams"
             raise ValueError(f"workload: {self.workload}; {self.stack} has {has}")
         if self.path_idle_timeout is not None and self.stack != "noq":
             raise ValueError(f"path_idle_timeout: {self.path_idle_timeout}; {self.stack} has only one path")
@@ -238,6 +260,9 @@ def _library_settings(stack: Stack) -> dict[str, str]:
     if stack.workload == "requests":
         settings["requests"] = str(stack.requests)
         settings["request"] = str(SIZE.parse(stack.request))
+    if stack.workload == "datagrams":
+        settings["datagram"] = str(SIZE.parse(stack.datagram))
+        settings["interval"] = str(TIME.parse(stack.interval))
     if stack.early_data:
         settings["early_data"] = "true"
     if stack.path_idle_timeout is not None:

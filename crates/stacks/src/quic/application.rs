@@ -2,9 +2,10 @@
 
 use super::adapter;
 use super::proto::{Connection, Dir, Event, StreamEvent, StreamId};
-use crate::settings::{Settings, Workload};
+use crate::settings::Settings;
 use bytes::Bytes;
-use longpipe_end::Role;
+use longpipe_end::adapter::{datagram_took, DatagramSource, Times, Workload};
+use longpipe_end::{Role, Setup, NEVER};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::OnceLock;
 
@@ -24,6 +25,8 @@ const CHUNK_BYTES: usize = 1 << 20;
 pub struct Application {
     role: Role,
     workload: Workload,
+    size: u64,
+    start_ps: u64,
     /// For each stream, the number of bytes still to be written before it is finished.
     outgoing: BTreeMap<StreamId, u64>,
     /// Streams that may accept data.
@@ -37,9 +40,10 @@ pub struct Application {
     ended: u64,
     /// Number of streams whose data the peer has acknowledged completely.
     acknowledged: u64,
-    /// Start time [ps] of the current request, if there is one, and durations [ps] of all responses.
+    /// Start time [ps] of the current request, if there is one, and times of all responses, streams or datagrams.
     requested_ps: Option<u64>,
-    responses_ps: Vec<u64>,
+    times: Times,
+    datagrams: Option<DatagramSource>,
     /// Flow data read so far [byte]. Requests are not counted, because they are sent in the opposite direction.
     pub delivered: u64,
     /// Time [ps] at which the flow's receiver had received all data.
@@ -48,14 +52,17 @@ pub struct Application {
 
 impl Application {
     /// Creates an application that has not started yet.
-    pub fn new(settings: &Settings<'_>, role: Role) -> Application {
+    pub fn new(settings: &Settings<'_>, setup: &Setup<'_>) -> Application {
+        let role = setup.role;
         let to_open = match settings.workload {
-            Workload::Streams { count, .. } if role == Role::Sender => count,
+            Workload::Streams { count } if role == Role::Sender => count,
             _ => 0,
         };
         Application {
             role,
             workload: settings.workload,
+            size: settings.size,
+            start_ps: setup.start_ps,
             outgoing: BTreeMap::new(),
             writable: VecDeque::new(),
             readable: VecDeque::new(),
@@ -64,7 +71,8 @@ impl Application {
             ended: 0,
             acknowledged: 0,
             requested_ps: None,
-            responses_ps: Vec::new(),
+            times: Times::default(),
+            datagrams: DatagramSource::new(settings.workload, role, settings.size),
             delivered: 0,
             completed_ps: None,
         }
@@ -82,6 +90,11 @@ impl Application {
             Event::Stream(StreamEvent::Readable { id }) => self.readable.push_back(*id),
             Event::Stream(StreamEvent::Writable { id }) => self.writable.push_back(*id),
             Event::Stream(StreamEvent::Finished { .. }) => self.acknowledged += 1,
+            Event::DatagramReceived => {
+                while let Some(datagram) = connection.datagrams().recv() {
+                    self.take_datagram(&datagram, now);
+                }
+            }
             _ => {}
         }
     }
@@ -97,6 +110,7 @@ impl Application {
         }
         if connection.has_0rtt() || !connection.is_handshaking() {
             self.open(connection);
+            sends |= self.send_datagrams(connection, now);
         }
         while let Some(id) = self.writable.pop_front() {
             sends = true;
@@ -107,35 +121,59 @@ impl Application {
 
     /// Returns whether this end and its peer have received all data that they expect.
     pub fn is_done(&self) -> bool {
-        let (Workload::Streams { count, .. } | Workload::Requests { count, .. }) = self.workload;
-        match self.role {
-            Role::Receiver => self.completed_ps.is_some(),
-            Role::Sender => self.acknowledged == count,
+        match (self.role, self.workload) {
+            (Role::Receiver, _) => self.completed_ps.is_some(),
+            (Role::Sender, Workload::Streams { count } | Workload::Requests { count, .. }) => {
+                self.acknowledged == count
+            }
+            (Role::Sender, Workload::Datagrams { .. }) => self.datagrams.as_ref().is_some_and(DatagramSource::is_done),
         }
     }
 
-    /// Returns the number of responses, and the mean and maximum of their times [s]; None if there was no response.
-    pub fn responses(&self) -> Option<(usize, f64, f64)> {
-        let max = *self.responses_ps.iter().max()?;
-        let sum: u64 = self.responses_ps.iter().sum();
-        let count = self.responses_ps.len();
-        Some((count, sum as f64 / count as f64 / 1e12, max as f64 / 1e12))
+    /// Returns the time of the next datagram [ps], or [`NEVER`].
+    pub fn due(&self) -> u64 {
+        self.datagrams.as_ref().and_then(DatagramSource::due).unwrap_or(NEVER)
+    }
+
+    /// Returns the values of a report about what this end has sent or received.
+    pub fn values(&self) -> Vec<(String, f64)> {
+        match (&self.datagrams, self.role) {
+            (Some(source), _) => vec![("sent_datagrams".to_owned(), source.sent() as f64)],
+            (None, Role::Sender) => Vec::new(),
+            (None, Role::Receiver) => self.times.values(self.workload),
+        }
+    }
+
+    /// Sends the datagrams that are due. Returns whether there was one.
+    fn send_datagrams(&mut self, connection: &mut Connection, now: u64) -> bool {
+        let Some(source) = &mut self.datagrams else {
+            return false;
+        };
+        source.begin(now);
+        let before = source.sent();
+        while let Some(datagram) = source.next(now) {
+            // If the queue is full, its oldest datagram is dropped.
+            let _ = connection.datagrams().send(datagram.into(), true);
+        }
+        source.sent() > before
+    }
+
+    fn take_datagram(&mut self, datagram: &[u8], now: u64) {
+        if let Some(took_ps) = datagram_took(datagram, now) {
+            self.delivered += datagram.len() as u64;
+            self.times.push(took_ps);
+            if self.delivered >= self.size {
+                self.completed_ps.get_or_insert(now);
+            }
+        }
     }
 
     fn open(&mut self, connection: &mut Connection) {
-        let Workload::Streams { count, bytes } = self.workload else {
-            return;
-        };
         while self.to_open > 0 {
             let Some(id) = connection.streams().open(Dir::Uni) else {
                 return;
             };
-            // If the data cannot be divided evenly, the first streams carry one more byte.
-            let share = match bytes {
-                u64::MAX => u64::MAX,
-                bytes => bytes / count + u64::from(self.opened < bytes % count),
-            };
-            self.outgoing.insert(id, share);
+            self.outgoing.insert(id, self.workload.share(self.size, self.opened));
             self.writable.push_back(id);
             self.to_open -= 1;
             self.opened += 1;
@@ -151,10 +189,10 @@ impl Application {
 
     /// Sends the next request.
     fn send_request(&mut self, connection: &mut Connection, now: u64) {
-        let Workload::Requests { request, count, .. } = self.workload else {
+        let Workload::Requests { request, count } = self.workload else {
             return;
         };
-        if self.role == Role::Sender || self.responses_ps.len() as u64 >= count {
+        if self.role == Role::Sender || self.times.count() >= count {
             return;
         }
         if let Some(id) = connection.streams().open(Dir::Bi) {
@@ -211,24 +249,26 @@ impl Application {
     /// Processes the end of a stream.
     fn on_end(&mut self, id: StreamId, connection: &mut Connection, now: u64) {
         match (self.workload, self.role) {
-            (Workload::Streams { count, .. }, Role::Receiver) => {
+            (Workload::Streams { count }, Role::Receiver) => {
+                self.times.push(now - self.start_ps);
                 if self.ended == count {
                     self.completed_ps = Some(now);
                 }
             }
             (Workload::Requests { count, .. }, Role::Receiver) => {
-                self.responses_ps
-                    .extend(self.requested_ps.map(|requested| now - requested));
+                if let Some(requested) = self.requested_ps {
+                    self.times.push(now - requested);
+                }
                 if self.ended == count {
                     self.completed_ps = Some(now);
                 }
                 self.send_request(connection, now);
             }
-            (Workload::Requests { response, .. }, Role::Sender) => {
-                self.outgoing.insert(id, response);
+            (Workload::Requests { .. }, Role::Sender) => {
+                self.outgoing.insert(id, self.size);
                 self.writable.push_back(id);
             }
-            (Workload::Streams { .. }, Role::Sender) => {}
+            (Workload::Streams { .. }, Role::Sender) | (Workload::Datagrams { .. }, _) => {}
         }
     }
 }

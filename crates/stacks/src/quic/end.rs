@@ -9,9 +9,10 @@ use super::{adapter, null};
 use crate::certificate;
 use crate::packet_log::PacketLog;
 use crate::sessions::{self, Sessions};
-use crate::settings::{Settings, Workload};
+use crate::settings::Settings;
 use crate::stats::picoseconds;
 use bytes::BytesMut;
+use longpipe_end::adapter::Workload;
 use longpipe_end::{Ecn, End, Outbox, PacketEvent, Report, Role, Setup, State, NEVER};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -121,7 +122,7 @@ impl Quic {
             client,
             open: None,
             paths,
-            application: Application::new(settings, setup.role),
+            application: Application::new(settings, setup),
             stateless: Vec::new(),
             buffer: Vec::new(),
             received: BytesMut::with_capacity(RECEIVED_BYTES),
@@ -271,7 +272,7 @@ fn obtain_session(
     setup: &Setup<'_>,
     transport: &Arc<proto::TransportConfig>,
 ) -> Result<(), String> {
-    let workload = Workload::Streams { count: 0, bytes: 0 };
+    let workload = Workload::Streams { count: 0 };
     let (settings, start_ps) = (Settings { workload, ..*settings }, 0);
     let of = |role: Role| {
         let setup = Setup {
@@ -363,7 +364,7 @@ impl End for Quic {
         }
         let timeout = self.open.as_mut().and_then(|(_, connection)| connection.poll_timeout());
         let timeout_ps = timeout.map_or(NEVER, |at| picoseconds(at.saturating_duration_since(self.zero)));
-        timeout_ps.min(self.paths.due())
+        timeout_ps.min(self.paths.due()).min(self.application.due())
     }
 
     // The order is that of quinn's and noq's own drivers over sockets: a connection sends, then its timers act, then it
@@ -465,11 +466,7 @@ impl End for Quic {
             closed: self.closed.clone(),
             ..Report::default()
         };
-        if let Some((count, mean, max)) = self.application.responses() {
-            report.values.push(("responses".to_owned(), count as f64));
-            report.values.push(("mean_response_s".to_owned(), mean));
-            report.values.push(("max_response_s".to_owned(), max));
-        }
+        report.values.extend(self.application.values());
         let Some((_, connection)) = &mut self.open else {
             return report;
         };

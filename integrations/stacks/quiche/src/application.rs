@@ -1,8 +1,9 @@
-//! The application above a connection: a transfer, or requests one after another.
+//! The application above a connection: streams, requests one after another, or datagrams.
 
-use longpipe_end::adapter::{ResponseTimes, Settings};
+use longpipe_end::adapter::{datagram_took, DatagramSource, Settings, Times, Workload};
 use longpipe_end::Role;
 use quiche::Connection;
+use std::collections::BTreeMap;
 
 /// Amount of data that is offered to a stream at once [byte].
 const CHUNK_BYTES: usize = 1 << 16;
@@ -12,20 +13,19 @@ static ZEROS: [u8; CHUNK_BYTES] = [0; CHUNK_BYTES];
 /// The application at one end.
 #[derive(Debug)]
 pub struct Application {
-    role: Role,
-    requests: bool,
-    /// Bytes of the transfer, or of a response; `u64::MAX` means unlimited.
-    size: u64,
-    request: u64,
-    count: u64,
+    settings: Settings,
+    start_ps: u64,
     /// Payload of the path [byte].
     packet_bytes: usize,
-    /// Stream that sends, and its bytes still to be written; None if there is none.
-    outgoing: Option<(u64, u64)>,
+    /// Bytes that each stream that sends still has to write.
+    outgoing: BTreeMap<u64, u64>,
+    /// Stream that is offered data first, in turn.
+    turn: u64,
+    datagrams: Option<DatagramSource>,
     opened: u64,
     finished: u64,
     requested_ps: u64,
-    responses: ResponseTimes,
+    times: Times,
     /// Flow data read so far [byte].
     pub delivered: u64,
     /// Time at which the flow's receiver had received all data [ps].
@@ -34,19 +34,18 @@ pub struct Application {
 
 impl Application {
     /// Creates an application that has not started yet.
-    pub fn new(settings: &Settings, most_bytes: u32) -> Application {
+    pub fn new(settings: &Settings, start_ps: u64, most_bytes: u32) -> Application {
         Application {
-            role: settings.role,
-            requests: settings.requests,
-            size: settings.size,
-            request: settings.request,
-            count: settings.count,
+            settings: *settings,
+            start_ps,
             packet_bytes: most_bytes as usize,
-            outgoing: None,
+            outgoing: BTreeMap::new(),
+            turn: 0,
+            datagrams: DatagramSource::new(settings.workload, settings.role, settings.size),
             opened: 0,
             finished: 0,
             requested_ps: 0,
-            responses: ResponseTimes::default(),
+            times: Times::default(),
             delivered: 0,
             completed_ps: None,
         }
@@ -54,25 +53,53 @@ impl Application {
 
     /// Returns whether this end has sent and received all that it must.
     pub fn is_done(&self) -> bool {
-        match self.role {
-            Role::Receiver => self.completed_ps.is_some(),
-            Role::Sender => self.finished == self.count,
+        match (self.settings.role, self.settings.workload) {
+            (Role::Receiver, _) => self.completed_ps.is_some(),
+            (Role::Sender, Workload::Streams { count } | Workload::Requests { count, .. }) => self.finished == count,
+            (Role::Sender, Workload::Datagrams { .. }) => self.datagrams.as_ref().is_some_and(DatagramSource::is_done),
         }
     }
 
-    /// Returns the columns about responses.
-    pub fn responses(&self) -> Vec<(String, f64)> {
-        self.responses.values()
+    /// Returns the time of the next datagram [ps].
+    pub fn due(&self) -> Option<u64> {
+        self.datagrams.as_ref().and_then(DatagramSource::due)
     }
 
-    /// Reads and writes all streams that are ready.
+    /// Returns the columns about what this end has sent or received.
+    pub fn values(&self) -> Vec<(String, f64)> {
+        match (&self.datagrams, self.settings.role) {
+            (Some(source), _) => vec![("sent_datagrams".to_owned(), source.sent() as f64)],
+            (None, Role::Sender) => Vec::new(),
+            (None, Role::Receiver) => self.times.values(self.settings.workload),
+        }
+    }
+
+    /// Reads and writes all streams and datagrams that are ready.
     pub fn act(&mut self, open: &mut Connection, now: u64, connects: bool) {
+        self.read(open, now);
+        if connects {
+            self.open(now);
+        }
+        if let Some(source) = &mut self.datagrams {
+            // quiche sends none in early data.
+            if open.is_established() {
+                source.begin(now);
+            }
+            while let Some(datagram) = source.next(now) {
+                // A full queue drops it, as it drops those of any application.
+                let _ = open.dgram_send(&datagram);
+            }
+        }
+        self.write(open);
+    }
+
+    fn read(&mut self, open: &mut Connection, now: u64) {
         let mut buffer = [0; CHUNK_BYTES];
         let mut readable: Vec<u64> = open.readable().collect();
         readable.sort_unstable();
         for stream in readable {
             while let Ok((bytes, over)) = open.stream_recv(stream, &mut buffer) {
-                if self.role == Role::Receiver {
+                if self.settings.role == Role::Receiver {
                     self.delivered += bytes as u64;
                 }
                 if over {
@@ -80,49 +107,103 @@ impl Application {
                 }
             }
         }
-        if connects && self.outgoing.is_none() && self.opened < self.count && self.opened == self.responses.count() {
-            self.requested_ps = now;
-            let stream = if self.requests { 4 * self.opened } else { 2 };
-            self.outgoing = Some((stream, if self.requests { self.request } else { self.size }));
-            self.opened += 1;
+        while let Ok(bytes) = open.dgram_recv(&mut buffer) {
+            if let Some(took_ps) = datagram_took(&buffer[..bytes], now) {
+                self.delivered += bytes as u64;
+                self.times.push(took_ps);
+                if self.delivered >= self.settings.size {
+                    self.completed_ps.get_or_insert(now);
+                }
+            }
         }
-        self.write(open);
+    }
+
+    /// Opens the streams of the transfer, or that of the next request.
+    fn open(&mut self, now: u64) {
+        match self.settings.workload {
+            Workload::Streams { count } => {
+                while self.opened < count {
+                    // The identifiers of a client's streams in one direction (RFC 9000 section 2.1).
+                    self.outgoing.insert(
+                        4 * self.opened + 2,
+                        self.settings.workload.share(self.settings.size, self.opened),
+                    );
+                    self.opened += 1;
+                }
+            }
+            Workload::Requests { count, request } => {
+                if self.opened < count && self.opened == self.times.count() {
+                    self.requested_ps = now;
+                    self.outgoing.insert(4 * self.opened, request);
+                    self.opened += 1;
+                }
+            }
+            Workload::Datagrams { .. } => {}
+        }
     }
 
     fn on_end(&mut self, stream: u64, now: u64) {
-        match (self.requests, self.role) {
-            (false, Role::Receiver) => self.completed_ps = Some(now),
-            (true, Role::Sender) => self.outgoing = Some((stream, self.size)),
-            (true, Role::Receiver) => {
-                self.responses.push(now - self.requested_ps);
-                if self.responses.count() == self.count {
+        match (self.settings.workload, self.settings.role) {
+            (Workload::Streams { count }, Role::Receiver) => {
+                self.times.push(now - self.start_ps);
+                if self.times.count() == count {
                     self.completed_ps = Some(now);
                 }
             }
-            (false, Role::Sender) => {}
+            (Workload::Requests { .. }, Role::Sender) => {
+                self.outgoing.insert(stream, self.settings.size);
+            }
+            (Workload::Requests { count, .. }, Role::Receiver) => {
+                self.times.push(now - self.requested_ps);
+                if self.times.count() == count {
+                    self.completed_ps = Some(now);
+                }
+            }
+            (Workload::Streams { .. }, Role::Sender) | (Workload::Datagrams { .. }, _) => {}
         }
     }
 
+    /// Offers data to the streams, in turn, until none takes any.
     fn write(&mut self, open: &mut Connection) {
-        while let Some((stream, left)) = &mut self.outgoing {
-            let offered = CHUNK_BYTES.min(usize::try_from(*left).unwrap_or(usize::MAX));
-            let last = offered as u64 == *left;
-            // A stream has no capacity before its first data. Capacity that is less than a packet would be sent in a short one, whose ACK would again free less.
-            if open.stream_capacity(*stream).unwrap_or(usize::MAX) < offered.min(self.packet_bytes) {
-                return;
-            }
-            let Ok(written) = open.stream_send(*stream, &ZEROS[..offered], last) else {
+        let concurrent = self.outgoing.len() > 1;
+        let chunk_bytes = if concurrent { self.packet_bytes } else { CHUNK_BYTES };
+        let mut idle = 0;
+        while idle < self.outgoing.len() {
+            let mut streams = self.outgoing.range(self.turn..).chain(&self.outgoing);
+            let Some(stream) = streams.next().map(|(stream, _)| *stream) else {
                 return;
             };
-            if *left != u64::MAX {
-                *left -= written as u64;
-            }
-            if last && written == offered {
-                self.outgoing = None;
-                self.finished += 1;
-            } else if written < offered {
-                return;
-            }
+            self.turn = stream + 1;
+            idle = if self.write_stream(open, stream, chunk_bytes) {
+                0
+            } else {
+                idle + 1
+            };
         }
+    }
+
+    /// Returns whether the stream took data.
+    fn write_stream(&mut self, open: &mut Connection, stream: u64, chunk_bytes: usize) -> bool {
+        let Some(left) = self.outgoing.get_mut(&stream) else {
+            return false;
+        };
+        let offered = chunk_bytes.min(usize::try_from(*left).unwrap_or(usize::MAX));
+        let last = offered as u64 == *left;
+        // A stream has no capacity before its first data. Capacity that is less than a packet would be sent in a short one, whose ACK would again free less.
+        if open.stream_capacity(stream).unwrap_or(usize::MAX) < offered.min(self.packet_bytes) {
+            return false;
+        }
+        let Ok(written) = open.stream_send(stream, &ZEROS[..offered], last) else {
+            return false;
+        };
+        if *left != u64::MAX {
+            *left -= written as u64;
+        }
+        if last && written == offered {
+            self.outgoing.remove(&stream);
+            self.finished += 1;
+            return true;
+        }
+        written > 0
     }
 }

@@ -7,9 +7,9 @@ use application::Application;
 use boring::pkey::PKey;
 use boring::ssl::{SslContextBuilder, SslMethod, SslSignatureAlgorithm, SslVerifyMode};
 use boring::x509::X509;
-use longpipe_end::adapter::{Reductions, Settings, SplitMix64};
+use longpipe_end::adapter::{Reductions, Settings, SplitMix64, Workload, EARLY_DATA, OF_DATAGRAMS};
 use longpipe_end::export::Stacks;
-use longpipe_end::{Ecn, End, Outbox, Report, Setup, State, NEVER};
+use longpipe_end::{Ecn, End, Outbox, Report, Role, Setup, State, NEVER};
 use quiche::{Config, Connection, ConnectionId, RecvInfo};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -24,6 +24,13 @@ const WINDOW_BYTES: u64 = 16 << 20;
 /// Idle timeout of quiche's example programs [ms].
 const IDLE_TIMEOUT_MS: u64 = 30_000;
 const ID_BYTES: usize = 16;
+/// Key with which servers encrypt the tickets of sessions, so that another one can resume them.
+const TICKET_KEY: [u8; 48] = [0; 48];
+/// Datagrams that a connection queues in each direction.
+const QUEUED_DATAGRAMS: usize = 1 << 16;
+const MOST_STREAMS: u64 = 100;
+/// Flights of each end of a connection before the run, at least those of the handshake and the ticket.
+const FLIGHTS_BEFORE_RUN: usize = 4;
 
 /// The stacks of this object.
 #[derive(Debug)]
@@ -48,6 +55,8 @@ struct Side {
     /// `Instant` of time zero of the run.
     zero: Instant,
     config: Config,
+    /// Session that a client resumes.
+    session: Option<Vec<u8>>,
     connection: Option<Connection>,
     application: Application,
     /// Datagrams that quiche has paced, with their release times [ps].
@@ -87,7 +96,17 @@ fn tls() -> Result<SslContextBuilder, boring::error::ErrorStack> {
 
 impl Side {
     fn new(setup: &Setup<'_>) -> Result<Side, String> {
-        let settings = Settings::read(setup, &CONTROLS, &[], MOST_BYTES)?;
+        let own = [OF_DATAGRAMS.as_slice(), &[EARLY_DATA]].concat();
+        let settings = Settings::read(setup, &CONTROLS, &own, MOST_BYTES)?;
+        let mut side = Side::of(setup, &settings)?;
+        if settings.early_data && side.connects {
+            side.session = Some(session(setup, &settings)?);
+        }
+        Ok(side)
+    }
+
+    /// Returns an end that has no session.
+    fn of(setup: &Setup<'_>, settings: &Settings) -> Result<Side, String> {
         let window = settings.window.unwrap_or(WINDOW_BYTES);
         let mut random = SplitMix64(setup.seed);
         let made = system::at(0, &mut random, || -> Result<(Config, Instant), String> {
@@ -105,8 +124,15 @@ impl Side {
             config.set_initial_max_stream_data_bidi_remote(window);
             config.set_max_connection_window(window);
             config.set_max_stream_window(window);
-            config.set_initial_max_streams_uni(100);
-            config.set_initial_max_streams_bidi(100);
+            config.set_initial_max_streams_uni(settings.workload.streams().max(MOST_STREAMS));
+            config.set_initial_max_streams_bidi(MOST_STREAMS);
+            if matches!(settings.workload, Workload::Datagrams { .. }) {
+                config.enable_dgram(true, QUEUED_DATAGRAMS, QUEUED_DATAGRAMS);
+            }
+            if settings.early_data {
+                config.enable_early_data();
+                config.set_ticket_key(&TICKET_KEY).map_err(line)?;
+            }
             config.set_cc_algorithm_name(settings.congestion).map_err(line)?;
             Ok((config, Instant::now()))
         });
@@ -117,8 +143,9 @@ impl Side {
             connects: settings.connects(),
             zero,
             config,
+            session: None,
             connection: None,
-            application: Application::new(&settings, setup.most_bytes),
+            application: Application::new(settings, setup.start_ps, setup.most_bytes),
             paced: VecDeque::new(),
             release: None,
             buffer: vec![0; 65_536],
@@ -163,6 +190,8 @@ impl Side {
         };
         if open.is_established() {
             self.handshake_ps.get_or_insert(now);
+        }
+        if open.is_established() || open.is_in_early_data() {
             self.application.act(open, now, self.connects);
         }
         let mut taken = Vec::new();
@@ -191,6 +220,20 @@ impl Side {
         }
     }
 
+    /// Opens the connection, which resumes a session if there is one.
+    fn connect(&mut self, now: u64) -> Result<(), String> {
+        let opened = self.within(now, |side| {
+            let (name, id) = (Some("longpipe.test"), Side::id());
+            let mut open = quiche::connect(name, &id, address(true), address(false), &mut side.config)?;
+            side.session
+                .take()
+                .map_or(Ok(()), |session| open.set_session(&session))?;
+            Ok::<_, quiche::Error>(open)
+        });
+        self.connection = Some(opened.map_err(line)?);
+        Ok(())
+    }
+
     /// Returns why the connection ended.
     fn reason(&self) -> String {
         let Some(open) = &self.connection else {
@@ -204,6 +247,46 @@ impl Side {
     }
 }
 
+/// Datagrams that an end sends before the run.
+#[derive(Default)]
+struct Flight(Vec<Vec<u8>>);
+
+impl Outbox for Flight {
+    fn send_on(&mut self, _: u8, payload: &[u8], _: Ecn) {
+        self.0.push(payload.to_vec());
+    }
+}
+
+/// Connects to a server once before the run, without a path, and returns the session that the server issues.
+fn session(setup: &Setup<'_>, settings: &Settings) -> Result<Vec<u8>, String> {
+    let settings = Settings {
+        workload: Workload::Streams { count: 0 },
+        ..*settings
+    };
+    let of = |role: Role| {
+        let setup = Setup {
+            role,
+            start_ps: 0,
+            ..*setup
+        };
+        Side::of(&setup, &Settings { role, ..settings })
+    };
+    let mut ends = [of(Role::Sender)?, of(Role::Receiver)?];
+    for _ in 0..FLIGHTS_BEFORE_RUN {
+        for index in 0..2 {
+            let mut flight = Flight::default();
+            ends[index].wake(0, &mut flight)?;
+            for payload in flight.0 {
+                ends[1 - index].receive(0, &payload, Ecn::NotEct)?;
+            }
+        }
+    }
+    let session = ends[0].connection.as_ref().and_then(|open| open.session());
+    session
+        .map(<[u8]>::to_vec)
+        .ok_or_else(|| "quiche: no session".to_owned())
+}
+
 impl End for Side {
     fn due(&mut self) -> u64 {
         let Some(open) = &self.connection else {
@@ -212,21 +295,13 @@ impl End for Side {
         let times = [open.timeout_instant(), self.release];
         let first = times.into_iter().flatten().map(|at| self.picoseconds(at)).min();
         let paced = self.paced.front().map(|(release, _)| *release);
-        first.into_iter().chain(paced).min().unwrap_or(NEVER)
+        let datagram = self.application.due();
+        first.into_iter().chain(paced).chain(datagram).min().unwrap_or(NEVER)
     }
 
     fn wake(&mut self, now: u64, outbox: &mut dyn Outbox) -> Result<(), String> {
         if self.connection.is_none() && self.connects && now >= self.start_ps {
-            let opened = self.within(now, |side| {
-                quiche::connect(
-                    Some("longpipe.test"),
-                    &Side::id(),
-                    address(true),
-                    address(false),
-                    &mut side.config,
-                )
-            });
-            self.connection = Some(opened.map_err(line)?);
+            self.connect(now)?;
         }
         self.within(now, |side| {
             let timeout = side.connection.as_ref().and_then(Connection::timeout_instant);
@@ -235,6 +310,10 @@ impl End for Side {
                 side.observe();
             }
             side.act(now);
+            // A client is in early data once its first packet was written.
+            if side.connection.as_ref().is_some_and(Connection::is_in_early_data) {
+                side.act(now);
+            }
             side.observe();
         });
         while let Some((_, payload)) = self.paced.pop_front_if(|(release, _)| *release <= now) {
@@ -290,7 +369,7 @@ impl End for Side {
             closed: self.closed.clone(),
             sent_bytes: self.sent_bytes,
             congestion_events: self.reductions.count,
-            values: self.application.responses(),
+            values: self.application.values(),
             ..Report::default()
         };
         let Some(path) = self.connection.as_ref().and_then(|open| open.path_stats().next()) else {

@@ -1,15 +1,17 @@
-//! The application above a connection: a transfer, or requests one after another.
+//! The application above a connection: concurrent streams, or requests one after another.
 
 use crate::endpoint::address;
-use crate::observed::Shared;
+use crate::observed::{Observed, Shared};
 use crate::SERVER_NAME;
 use bytes::Bytes;
-use longpipe_end::adapter::Settings;
+use longpipe_end::adapter::{Settings, Workload};
 use longpipe_end::Role;
 use s2n_quic::client::Connect;
 use s2n_quic::stream::{ReceiveStream, SendStream};
 use s2n_quic::{Client, Connection, Server};
-use std::future::{pending, Future};
+use std::future::{pending, poll_fn, Future};
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 /// An application, which runs until the connection fails or the run ends.
 pub type Work = dyn Future<Output = ()> + Send;
@@ -28,20 +30,23 @@ pub async fn run_client(client: Client, observed: Shared, settings: Settings) {
     let done = async {
         let mut connection = attempt.await?;
         observed.with(|seen| seen.handshake_ps = Some(seen.now_ps));
-        if settings.requests {
-            for _ in 0..settings.count {
+        if let Workload::Requests { count, request } = settings.workload {
+            for _ in 0..count {
                 let from = observed.with(|seen| seen.now_ps);
                 let (mut receives, mut sends) = connection.open_bidirectional_stream().await?.split();
-                send(&mut sends, settings.request).await?;
+                send(&mut sends, request).await?;
                 sends.finish()?;
                 receive(&mut receives, &observed, settings.role).await?;
                 observed.with(|seen| seen.on_response(from));
             }
             observed.with(|seen| seen.completed_ps = Some(seen.now_ps));
         } else {
-            let mut stream = connection.open_send_stream().await?;
-            send(&mut stream, settings.size).await?;
-            stream.finish()?;
+            let mut streams = Vec::new();
+            for index in 0..settings.workload.streams() {
+                let stream = connection.open_send_stream().await?;
+                streams.push(send_all(stream, settings.workload.share(settings.size, index)));
+            }
+            all(streams).await?;
         }
         observed.with(|seen| seen.done = true);
         // Dropping the connection would close it.
@@ -55,8 +60,8 @@ pub async fn run_server(mut server: Server, observed: Shared, settings: Settings
     let done = async {
         let mut connection: Connection = server.accept().await.ok_or("no connection")?;
         observed.with(|seen| seen.handshake_ps = Some(seen.now_ps));
-        if settings.requests {
-            for _ in 0..settings.count {
+        if let Workload::Requests { count, .. } = settings.workload {
+            for _ in 0..count {
                 let Some(stream) = connection.accept_bidirectional_stream().await? else {
                     break;
                 };
@@ -65,14 +70,78 @@ pub async fn run_server(mut server: Server, observed: Shared, settings: Settings
                 send(&mut sends, settings.size).await?;
                 sends.finish()?;
             }
-        } else if let Some(mut stream) = connection.accept_receive_stream().await? {
-            receive(&mut stream, &observed, settings.role).await?;
+        } else {
+            receive_all(&mut connection, &observed, &settings).await?;
             observed.with(|seen| seen.completed_ps = Some(seen.now_ps));
         }
         observed.with(|seen| seen.done = true);
         pending::<Done<()>>().await
     };
     conclude(done.await, &observed);
+}
+
+/// Sends a stream and ends it.
+async fn send_all(mut stream: SendStream, size: u64) -> Done<()> {
+    send(&mut stream, size).await?;
+    stream.finish()?;
+    Ok(())
+}
+
+/// Receives the streams of the transfer, which the peer opens at any time.
+async fn receive_all(connection: &mut Connection, observed: &Shared, settings: &Settings) -> Done<()> {
+    let mut streams: Vec<Pin<Box<dyn Future<Output = Done<()>> + Send>>> = Vec::new();
+    let mut accepted = 0;
+    poll_fn(|context| {
+        while accepted < settings.workload.streams() {
+            let Poll::Ready(stream) = connection.poll_accept_receive_stream(context)? else {
+                break;
+            };
+            let Some(mut stream) = stream else {
+                return Poll::Ready(Err("the peer closed the connection".into()));
+            };
+            accepted += 1;
+            let (role, observed) = (settings.role, observed.clone());
+            streams.push(Box::pin(async move {
+                receive(&mut stream, &observed, role).await?;
+                observed.with(Observed::on_stream);
+                Ok(())
+            }));
+        }
+        let more = poll_all(&mut streams, context)?;
+        if more || accepted < settings.workload.streams() {
+            Poll::Pending
+        } else {
+            Poll::Ready(Ok(()))
+        }
+    })
+    .await
+}
+
+/// Runs concurrent work to its end.
+async fn all(works: Vec<impl Future<Output = Done<()>> + Send>) -> Done<()> {
+    let mut works: Vec<_> = works.into_iter().map(Box::pin).collect();
+    poll_fn(|context| match poll_all(&mut works, context) {
+        Ok(true) => Poll::Pending,
+        done => Poll::Ready(done.map(|_| ())),
+    })
+    .await
+}
+
+/// Advances concurrent work, and removes what has ended. Returns whether there is more.
+fn poll_all<F: Future<Output = Done<()>> + ?Sized>(
+    works: &mut Vec<Pin<Box<F>>>,
+    context: &mut Context<'_>,
+) -> Done<bool> {
+    let mut failed = None;
+    works.retain_mut(|work| match work.as_mut().poll(context) {
+        Poll::Pending => true,
+        Poll::Ready(Ok(())) => false,
+        Poll::Ready(Err(error)) => {
+            failed = Some(error);
+            false
+        }
+    });
+    failed.map_or(Ok(!works.is_empty()), Err)
 }
 
 /// Records the failure of a connection whose application had not finished.

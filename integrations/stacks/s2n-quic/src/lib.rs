@@ -26,6 +26,8 @@ use std::task::{Context, Wake, Waker};
 
 /// Names of the congestion controls; the first one is the default.
 const CONTROLS: [&str; 2] = ["cubic", "bbr"];
+/// Number of streams that the library permits by default.
+const MOST_STREAMS: u64 = 100;
 const MOST_BYTES: u32 = 65_507;
 /// Name in the certificate of the other stacks.
 const SERVER_NAME: &str = "longpipe.test";
@@ -77,9 +79,16 @@ fn line(error: impl std::fmt::Display) -> String {
     format!("s2n-quic: {error}")
 }
 
-/// Returns the limits of the library, with the windows of the setting `window`, if there is one.
+/// Returns the limits of the library, which permit the streams of the application, with the windows of the setting `window`, if there is one.
 fn limits(settings: &Settings) -> Result<Limits, String> {
-    let limits = Limits::default();
+    let mut limits = Limits::default();
+    if settings.workload.streams() > MOST_STREAMS {
+        let streams = settings.workload.streams();
+        limits = limits
+            .with_max_open_local_unidirectional_streams(streams)
+            .and_then(|limits| limits.with_max_open_remote_unidirectional_streams(streams))
+            .map_err(|error| format!("streams: {streams}; {error}"))?;
+    }
     let Some(window) = settings.window else {
         return Ok(limits);
     };
@@ -99,7 +108,7 @@ impl Side {
     fn new(setup: &Setup<'_>) -> Result<Side, String> {
         let settings = Settings::read(setup, &CONTROLS, &[], MOST_BYTES)?;
         let connects = settings.connects();
-        let observed = Shared::new(Observed::new(setup.logs_packets));
+        let observed = Shared::new(Observed::new(&settings, setup.start_ps, setup.logs_packets));
         let slot = Arc::new(Mutex::new(None));
         let provider = Provider::new(connects, setup.most_bytes, slot.clone());
         let random = Random::new(setup.seed);

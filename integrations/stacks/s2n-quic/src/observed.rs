@@ -1,7 +1,7 @@
 //! What an end has observed of its connection: the library's events, and the progress of the application.
 
 use crate::picoseconds;
-use longpipe_end::adapter::{Reductions, ResponseTimes};
+use longpipe_end::adapter::{Reductions, Settings, Times, Workload};
 use longpipe_end::packets::{LossEvidence, PacketEventKind, PacketType};
 use longpipe_end::{PacketEvent, Report, State};
 use s2n_quic::provider::event::events::{
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Counters and times of an end.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Observed {
     /// Current time of the run [ps].
     pub now_ps: u64,
@@ -26,7 +26,9 @@ pub struct Observed {
     pub done: bool,
     pub packets: Vec<PacketEvent>,
     logs_packets: bool,
-    responses: ResponseTimes,
+    start_ps: u64,
+    workload: Workload,
+    times: Times,
     sent_packets: u64,
     lost_packets: u64,
     lost_bytes: u64,
@@ -40,17 +42,40 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Creates counters; `logs_packets` also collects packets.
-    pub fn new(logs_packets: bool) -> Observed {
+    /// Creates counters of a flow that starts at `start_ps`; `logs_packets` also collects packets.
+    pub fn new(settings: &Settings, start_ps: u64, logs_packets: bool) -> Observed {
         Observed {
+            now_ps: 0,
+            delivered: 0,
+            completed_ps: None,
+            handshake_ps: None,
+            closed: None,
+            done: false,
+            packets: Vec::new(),
             logs_packets,
-            ..Observed::default()
+            start_ps,
+            workload: settings.workload,
+            times: Times::default(),
+            sent_packets: 0,
+            lost_packets: 0,
+            lost_bytes: 0,
+            cwnd: None,
+            reductions: Reductions::default(),
+            rtt: None,
+            mtu: None,
+            timeouts: 0,
+            pto_count: 0,
         }
     }
 
     /// Counts a response to a request of time `from` [ps].
     pub fn on_response(&mut self, from: u64) {
-        self.responses.push(self.now_ps - from);
+        self.times.push(self.now_ps - from);
+    }
+
+    /// Counts one of the streams of a transfer, which ends now.
+    pub fn on_stream(&mut self) {
+        self.times.push(self.now_ps - self.start_ps);
     }
 
     /// Returns the state of the sender.
@@ -87,7 +112,11 @@ impl Observed {
             values: values
                 .map(|(name, value)| (name.to_owned(), value))
                 .into_iter()
-                .chain(self.responses.values())
+                .chain(if self.times.count() > 0 {
+                    self.times.values(self.workload)
+                } else {
+                    Vec::new()
+                })
                 .collect(),
             ..Report::default()
         }
