@@ -2,7 +2,7 @@
 
 Usage: python benches/l4s.py [SEED]. It takes about three minutes of CPU time. The shares are those of seconds 200 to
 1000. The last two columns are the share in a fluid model in which p' varies, for one flow of each control, and the
-ratio of the measured to the modelled share.
+ratio of the measured to the modeled share.
 """
 
 import sys
@@ -11,7 +11,7 @@ from typing import Final
 
 from longpipe import Scenario, simulate
 from longpipe_evidence.validate.coupled_law import predicted_share
-from longpipe_evidence.validate.coupled_model import modelled_share
+from longpipe_evidence.validate.coupled_model import modeled_share
 
 RATES_MBPS: Final = (20, 50, 100, 200)
 RTTS_MS: Final = (5, 10, 20, 50, 100)
@@ -50,22 +50,22 @@ def row(flows: int, rate_mbps: int, rtt_ms: int, seed: int) -> list[str]:
     share = float(rates[:flows].sum() / rates.sum())
     packets_per_s, rtt_s = 1e6 * rate_mbps / PACKET_BITS, rtt_ms / 1e3
     law = predicted_share(packets_per_s, rtt_s, flows)
-    modelled = modelled_share(packets_per_s, rtt_s, BEGIN_S, END_S) if flows == 1 else None
+    modeled = modeled_share(packets_per_s, rtt_s, BEGIN_S, END_S) if flows == 1 else None
     return [
         f"{flows}, {rate_mbps} Mbit/s, {rtt_ms} ms",
         f"{law.swing:.2f}",
         f"{law.share:.2f}",
         f"{share:.2f}",
         f"{share / law.share:.2f}",
-        "" if modelled is None else f"{modelled:.2f}",
-        "" if modelled is None else f"{share / modelled:.2f}",
+        "" if modeled is None else f"{modeled:.2f}",
+        "" if modeled is None else f"{share / modeled:.2f}",
     ]
 
 
 def main() -> None:
     """Prints the table."""
     seed = int(sys.argv[1]) if len(sys.argv) > 1 else 1
-    head = ("flows of each, rate, RTT", "swing of p'", "predicted", "share of Prague", "ratio", "modelled", "ratio")
+    head = ("flows of each, rate, RTT", "swing of p'", "predicted", "share of Prague", "ratio", "modeled", "ratio")
     for cells in (head, ("---",) * len(head)):
         _write(cells)
     points = [(1, rate, rtt) for rate in RATES_MBPS for rtt in RTTS_MS]

@@ -25,6 +25,8 @@ import command_pages
 import scenario_pages
 
 LOGGER = getLogger(__name__)
+# A link of a page to a part of the lab, as in [low orbit](lab.md#preset=leo).
+_LAB_LINK = re.compile(r"\[([^\]]+)\]\(lab\.md#((?:preset|step|exercise)=[^)]+)\)")
 # Lists of all pages by page, or by folder of source pages, and Sphinx's options.
 _CONTENTS: dict[tuple[Any, ...], str] = {}
 # Title and lists of pages of each page.
@@ -156,6 +158,11 @@ def name_for_all(_app: Sphinx, _page: str, _template: str, context: dict[str, An
         context["body"] = found.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
 
 
+def link_lab(_app: Sphinx, _page: str, source: list[str]) -> None:
+    """Makes links to a part of the lab open it; in the sources they lead to its page, for readers on a code host."""
+    source[0] = _LAB_LINK.sub(r'<a href="_static/lab.html#\2">\1</a>', source[0])
+
+
 def put_lab(app: Sphinx, error: Exception | None) -> None:
     """Copies the lab next to the pages that link to it, or writes a page that explains how to build it."""
     if app.builder.format == "html" and error is None:
@@ -178,6 +185,7 @@ def check_names(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> None:
     """Registers the functions above with Sphinx."""
     app.connect("builder-inited", write_reference)
+    app.connect("source-read", link_lab)
     # The lab must exist before links are checked, because some of them point to it.
     app.connect("build-finished", put_lab, priority=400)
     app.connect("build-finished", check_names)

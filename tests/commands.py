@@ -16,7 +16,7 @@ from unittest.mock import patch
 
 from longpipe.cli import main
 
-# Environment for output without colours, in lines of 80 columns.
+# Environment for output without colors, in lines of 80 columns.
 PLAIN = {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
 
 

@@ -49,10 +49,10 @@ def tshark(path: Path, *fields: str, preferences: tuple[str, ...] = (), resolve:
 
 def analysis(path: Path) -> dict[str, int]:
     """Returns the number of packets for each finding of tshark's TCP analysis, and the number that it cannot dissect."""
-    return analysed(path)[0]
+    return analyzed(path)[0]
 
 
-def analysed(path: Path, *more: str) -> tuple[dict[str, int], pd.DataFrame]:
+def analyzed(path: Path, *more: str) -> tuple[dict[str, int], pd.DataFrame]:
     """Returns the results of `analysis`, and the packets with further fields."""
     fields = {name: f"tcp.analysis.{name}" for name in ANALYSIS} | {"malformed": "_ws.malformed"}
     packets = tshark(path, "frame.number", *fields.values(), *more)

@@ -59,11 +59,11 @@ def test_name_from_other_programs_is_translated() -> None:
     assert "it is 'bit-errors' here" in refused(**{"network.trunk_loss": "BER"})
 
 
-def test_a_mistyped_name_is_still_set_right() -> None:
+def test_mistyped_name_gets_a_suggestion() -> None:
     assert "did you mean 'epd'?" in refused(**{"switch.policy": "epdd"})
 
 
-def test_accepted_names_are_never_called_absent() -> None:
+def test_accepted_names_are_not_reported_as_absent() -> None:
     described = Scenario.model_json_schema()
     # Linux as an end of a flow has its own controls, some of which are available elsewhere only as modules.
     assert "'cdg'" in str(described["$defs"].pop("Stack"))

@@ -168,7 +168,7 @@ def test_picture_of_grants_names_port_and_waits() -> None:
         pictures.grants(static)
 
 
-def test_picture_of_paths_says_that_it_omits_waits() -> None:
+def test_path_picture_states_that_waits_are_omitted() -> None:
     with pytest.raises(ScenarioError, match=r"the picture grants shows the waits at switch2->switch1$"):
         pictures.path(geo())
     moving = {"kind": "moving", "rate": [["0 s", "20 Mbit/s"], ["9 s", "5 Mbit/s"]]}
@@ -355,7 +355,7 @@ def test_access_accepts_the_name_of_its_kind() -> None:
     assert geo(**{"network.return_access": "dvb-rcs2"}) == geo()
 
 
-def test_access_of_a_dumbbell_is_checked_with_the_rate_of_its_own_link() -> None:
+def test_access_is_checked_with_its_links_rate() -> None:
     network = {"kind": "dumbbell", "sources": 3, "access_rate": "1 Gbit/s", "trunk_rate": "100 kbit/s"}
     with pytest.raises(ScenarioError, match=r"^network\.access\.resource_blocks: 51; needs at most 1,"):
         Scenario(framing="ip", network={**network, "access": "cellular"}, switch={"buffer": "50 packets"}).resolve()

@@ -105,7 +105,7 @@ def test_durations_are_those_of_the_standard() -> None:
     assert dcf.MODES["11ac-mcs8-ampdu32"].data_us == 40 + 4564
 
 
-def test_one_station_alone_waits_for_half_the_window() -> None:
+def test_single_station_waits_for_half_the_window() -> None:
     counts = dcf.contend(1, "dcf", None, replicas=64, slots=4000)
     mean, error = dcf.mean_and_error(counts.idle / counts.successes)
     assert not counts.collisions.any()
@@ -177,7 +177,7 @@ def test_counting_busy_slots_gives_bianchis_goodput(mode: str) -> None:
         assert simulated == pytest.approx(dcf.bianchi(stations, 16, 6, durations.payload_bits, *times), rel=0.015)
 
 
-def test_equal_waits_make_timed_contention_the_slotted_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_timed_contention_with_equal_waits_equals_slotted_contention(monkeypatch: pytest.MonkeyPatch) -> None:
     # With an ACK timeout as long as EIFS, all stations resume together: 16 + 9 + 20 = 45 us against 16 + 29 us.
     mode = dcf.Mode(data_us=248, ack_us=29)
     monkeypatch.setattr(dcf, "LOWEST_RATE_ACK_US", 29)

@@ -63,7 +63,7 @@ def test_rfc_9768_every_ack_of_a_capture_counts_the_marked_packets_before_it(
 
 
 @needs_tshark
-def test_rfc_9768_section_3_1_a_capture_begins_with_an_agreement_to_count(tmp_path: Path) -> None:
+def test_rfc_9768_section_3_1_capture_contains_the_negotiation(tmp_path: Path) -> None:
     path = tmp_path / "sink.pcapng"
     simulate(LINK.with_(duration="1 s"), captures={"host:sink1": path})
     # The SYN has AE, CWR and ECE; the ACK has only CWR, because neither SYN could be marked.
@@ -122,7 +122,7 @@ def test_both_engines_agree(congestion: str, option: bool) -> None:
 
 
 @pytest.mark.parametrize("congestion", ["cubic", "linux-reno"])
-def test_a_window_falls_as_often_as_by_echoes(congestion: str) -> None:
+def test_accurate_ecn_reduces_as_often_as_classic_echoes(congestion: str) -> None:
     """With either feedback there is one reduction per window: the mean delivered bytes over four draws of RED agree
     within 2 %.
     """
@@ -133,7 +133,7 @@ def test_a_window_falls_as_often_as_by_echoes(congestion: str) -> None:
     assert delivered["accurate"] == pytest.approx(delivered["classic"], rel=0.02)
 
 
-def test_the_share_that_dctcp_has_marked_is_that_of_its_own_feedback() -> None:
+def test_dctcp_marked_share_equals_that_with_its_own_feedback() -> None:
     """If there is one ACK per packet, both kinds of feedback report for each packet whether it was marked."""
     step = {"kind": "step-marking", "threshold": 20}
     changes = {"duration": "30 s", "tcp.congestion": "dctcp", "tcp.ack": "immediate", "switch.policy": step}
@@ -144,7 +144,7 @@ def test_the_share_that_dctcp_has_marked_is_that_of_its_own_feedback() -> None:
     assert shares[1] == pytest.approx(shares[0], rel=0.03)
 
 
-def test_filtered_acks_are_soon_not_taken_for_marks() -> None:
+def test_filtered_acks_soon_stop_counting_as_marks() -> None:
     """No packet is marked, but an ACK that covers many packets may hide an overflow of the counter.
 
     The sender assumes such an overflow until it knows the mean number of packets per ACK.

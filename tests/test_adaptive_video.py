@@ -99,7 +99,7 @@ def test_a_bitrate_above_the_link_s_rate_stalls_at_each_chunk() -> None:
 
 
 @pytest.mark.parametrize("seconds", range(60, 64))
-def test_a_player_is_limited_by_the_network_if_it_always_waits_for_a_chunk(seconds: int) -> None:
+def test_player_that_always_waits_is_limited_by_the_network(seconds: int) -> None:
     # At 2 Mbit/s, a video of 4 Mbit/s needs all of the time; at 20 Mbit/s, about a fifth of it. The chunk that is in
     # transfer at the end does not matter.
     ladder = ["4 Mbit/s"]
@@ -165,6 +165,6 @@ def test_bad_fields_are_rejected_in_one_line(traffic: dict[str, Any], problem: s
     assert len(error.value.problems) == 1
 
 
-def test_measures_need_a_video() -> None:
+def test_video_measures_need_a_video_flow() -> None:
     with pytest.raises(ScenarioError, match="no video 'flow1'"):
         NamedMeasure.parse("video:flow1.bitrate").check(Scenario(defaults="1996").with_(framing="ip"))

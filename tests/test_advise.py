@@ -35,7 +35,7 @@ from longpipe.store import Store
 from longpipe.study import Progress, Runner
 from longpipe.units import TIME
 
-# Values of h² for alpha = .05 with c = 1, computed independently from the formula of Kim and Nelson (2001).
+# Values of h² for alpha = 0.05 with c = 1, computed independently from the formula of Kim and Nelson (2001).
 CONSTANTS = {
     10: {2: 6.01, 3: 8.51, 5: 11.43, 10: 15.46, 20: 19.88},
     20: {2: 5.21, 3: 7.04, 5: 9.02, 10: 11.51, 20: 14.01},
@@ -86,11 +86,11 @@ def selected(means: NDArray[np.float64], correlation: float, seed: int) -> tuple
 
 @pytest.mark.parametrize(("count", "correlation"), [(5, 0.0), (5, 0.6), (10, 0.3)])
 def test_the_best_by_the_indifference_zone_is_selected_as_often_as_stated(count: int, correlation: float) -> None:
-    """Tests the slippage configuration, the least favourable one: all other alternatives are worse by exactly the zone."""
+    """Tests the slippage configuration, the least favorable one: all other alternatives are worse by exactly the zone."""
     means = np.zeros((count, 1))
     means[count // 2] = 1.0
     found = [selected(means, correlation, seed)[0] for seed in range(50)]
-    # If the probability is .95, at least 42 of 50 selections are correct in 999 of 1000 cases.
+    # If the probability is 0.95, at least 42 of 50 selections are correct in 999 of 1000 cases.
     assert found.count(count // 2) >= 42
 
 
@@ -165,18 +165,18 @@ def test_of_equal_alternatives_the_first_is_selected() -> None:
         ("20 Mbit/s..50 Mbit/s / 3", ["20 Mbit/s", "35 Mbit/s", "50 Mbit/s"]),
     ],
 )
-def test_a_range_is_a_stated_grid(text: str, grid: list[object]) -> None:
+def test_range_of_levels_is_a_documented_grid(text: str, grid: list[object]) -> None:
     found = Range.parse(text, "--choose")
     assert found is not None
     assert found.grid() == grid
 
 
 @pytest.mark.parametrize("text", ["tail-drop,pie", "1 BDP", "{at='a..b'}", "1.2.3..4", "a..b"])
-def test_levels_without_a_constant_step_are_no_range(text: str) -> None:
+def test_unevenly_spaced_levels_are_not_a_range(text: str) -> None:
     assert Range.parse(text, "--choose") is None
 
 
-def test_the_worst_case_is_that_of_the_corners_and_quantiles_are_of_points_that_fill_the_ranges() -> None:
+def test_worst_case_uses_corners_and_quantiles_use_sobol_points() -> None:
     inputs = [Uncertain.parse("network.sources=1..9"), Uncertain.parse("network.trunk_rate=10..30 Mbit/s")]
     corners = [tuple(one.values()) for one in situations(inputs, corners=True)]
     assert corners == [(1, "10 Mbit/s"), (1, "30 Mbit/s"), (9, "10 Mbit/s"), (9, "30 Mbit/s"), (3, "20 Mbit/s")]
@@ -216,7 +216,7 @@ def answered(workers: int = 1, store: Store | None = None, budget: str | None = 
     return Answer(advise(question(**more), Runner(store or Store(), THREADS[workers]), Budget.parse(budget)))
 
 
-def test_choice_satisfies_the_limits_and_other_alternatives_state_why_not() -> None:
+def test_choice_satisfies_limits_and_others_state_their_violations() -> None:
     found = answered()
     assert found.certified
     assert found.choice is not None
@@ -254,7 +254,7 @@ def test_sensitivity_of_the_answer_compares_equal_seeds() -> None:
     }
 
 
-def test_the_answer_does_not_depend_on_the_number_of_workers_nor_on_stored_runs() -> None:
+def test_answer_does_not_depend_on_workers_or_stored_runs() -> None:
     store = Store()
     first, again, two = answered(store=store), answered(store=store), answered(workers=2)
     for other in (again, two):
@@ -292,20 +292,20 @@ def test_cost_of_choice_is_unknown_with_single_replications() -> None:
         ("40 runs", True, "of 4 alternatives left;"),
     ],
 )
-def test_the_end_of_a_budget_says_how_to_continue(budget: str, *, stored: bool, told: str) -> None:
+def test_exhausted_budget_prints_how_to_continue(budget: str, *, stored: bool, told: str) -> None:
     text = confidence(answered(budget=budget), stored=stored)
     assert text.startswith(f"Not certified: the budget of {budget} ended ")
     assert told in text
 
 
-def test_the_first_replications_are_compared_though_the_budget_ends_within_the_next_ones() -> None:
+def test_complete_replications_are_compared_when_the_budget_ends() -> None:
     found = answered(budget="17 runs")
     assert [len(rows) for rows in found.rows] == [5, 4, 4, 4]
     assert found.advice.selection is not None
     assert found.advice.selection.replications == 4
 
 
-def test_an_answer_that_is_not_certified_names_the_smallest_zone_that_these_runs_certify() -> None:
+def test_uncertified_answer_names_the_smallest_certified_zone() -> None:
     found = answered(budget="16 runs", limits=(), zone="1 kbit/s")
     assert found.certifying is not None
     zone, choice = found.certifying
@@ -327,7 +327,7 @@ def test_without_a_decision_on_a_limit_no_zone_certifies() -> None:
     assert "No --zone would certify an answer with these runs, because a limit is undecided" in confidence(found)
 
 
-def test_the_table_compares_each_alternative_with_the_choice_over_the_seeds_of_both() -> None:
+def test_alternatives_are_compared_over_common_seeds() -> None:
     values = tuple(
         np.array([[[one, 0.01]] for one in row]) for row in ([10.0, 11, 12, 1, 1, 1], [9.0, 10, 11], [4.0, 5, 6])
     )
@@ -350,7 +350,7 @@ def unfinished(*rows: list[float], **asked: object) -> Answer:
     return Answer(Advice(question(first=20, **asked), values, None, 0.5, spent=True, budget="10 runs", runs=10))
 
 
-def test_unfinished_comparison_prefers_no_alternative_with_a_lucky_extra_run() -> None:
+def test_unfinished_comparison_ignores_extra_runs_of_an_alternative() -> None:
     # Alternative 0 leads in the replications of both; the last run of alternative 1 exists only there.
     found = unfinished([10.0, 10.5], [9.0, 9.6, 90.0], [5.0, 5.1, 5.2], [1.0, 1.1, 1.2])
     assert found.choice == 0
@@ -358,7 +358,7 @@ def test_unfinished_comparison_prefers_no_alternative_with_a_lucky_extra_run() -
     assert (found.runner_up.alternative, round(found.runner_up.mean, 9)) == (1, 0.95)
 
 
-def test_loss_is_bounded_only_below_the_value_itself() -> None:
+def test_shortfall_bound_does_not_exceed_the_value() -> None:
     wide = unfinished([10.0, 30.0], [12.0, 2.0], [30.0, 1.0], [1.0, 40.0])
     assert wide.cost > abs(float(wide.means[wide.choice or 0, 0]))
     assert not wide.is_bounded
@@ -387,7 +387,7 @@ def test_gateway_offers_intervals_of_its_round_trip(rtt: str, interval: str | No
     assert sorted(queue["kind"] for queue in queues) == (["codel", "fq-codel", "pie"] if interval else [])
 
 
-def test_an_eliminated_alternative_is_only_worse_if_its_interval_is() -> None:
+def test_eliminated_alternative_is_worse_only_if_its_interval_is() -> None:
     rows = ([10.0, 11, 12, 13], [10.0, 11, 12, 13], [12.0, 10, 11, 13], [4.0, 5, 6, 7])
     values = tuple(np.array([[[one, 0.01]] for one in row]) for row in rows)
     selection = Selection(4, Allowances(0.05, 5, (0.001,), 3))
@@ -402,7 +402,7 @@ def test_an_eliminated_alternative_is_only_worse_if_its_interval_is() -> None:
         assert word in legend(found)
 
 
-def test_the_end_of_a_budget_without_a_choice_says_how_to_continue() -> None:
+def test_budget_without_a_choice_prints_how_to_continue() -> None:
     found = answered(budget="8 runs", limits=("datagrams:call.p95 < 1 ms",))
     assert found.choice is None
     assert (
@@ -429,7 +429,7 @@ def unanswered(missing: tuple[int, ...], toml: str = LINK) -> Answer:
     return Answer(Advice(asked, tuple(values), selection, 1.0, False, "", 16))
 
 
-def test_an_alternative_without_a_value_does_not_violate_a_limit_in_the_answer() -> None:
+def test_alternative_without_a_value_violates_no_limit() -> None:
     found = unanswered((1, 2, 3))
     assert found.certified
     assert headline(found) == (
@@ -460,7 +460,7 @@ def test_levels_of_a_range_that_are_the_same_run_count_once() -> None:
     assert 2 <= len(levels) < 7
 
 
-def test_a_budget_of_time_keeps_the_runs_that_are_complete() -> None:
+def test_time_budget_keeps_complete_runs() -> None:
     ticks = iter(range(1000))
     spending = Budget("6 s", seconds=6, clock=lambda: next(ticks))
     found: Advice = advise(question(first=30), Runner(Store(), THREADS[1]), spending)
@@ -502,7 +502,7 @@ def test_required_share_of_the_situations_decides() -> None:
     assert math.isnan(question().reduce(np.array([1.0, math.nan]), larger_is_better=True))
 
 
-def test_a_tolerance_is_a_part_of_the_limit_or_a_value_in_its_unit() -> None:
+def test_tolerance_is_relative_or_in_the_limits_unit() -> None:
     limit = Requirement.parse("datagrams:call.p95 <= 30 ms")
     assert tolerance(limit, None) == pytest.approx(0.0015)
     assert tolerance(limit, "2 ms") == pytest.approx(0.002)
@@ -666,7 +666,7 @@ def test_the_command_writes_choice_tables_and_page(tmp_path: Path) -> None:
     assert re.search(r"<td[^>]*>0\.\d{3} ±0\.\d{3}</td>", page)
 
 
-def test_a_gateway_without_a_file_is_a_documented_scenario_that_can_be_changed(tmp_path: Path) -> None:
+def test_gateway_option_writes_an_editable_scenario(tmp_path: Path) -> None:
     done = run(
         "advise", "--gateway", "20 Mbit/s", "--rtt", "600 ms", "--users", "80", "--calls", "2", "--write", "g.toml",
         cwd=tmp_path,
@@ -715,7 +715,7 @@ def test_invalid_gateway_is_rejected(rate: str, rtt: str, message: str) -> None:
         gateway(rate, rtt, 5, 0)
 
 
-def test_the_buffer_is_compared_with_the_rule_of_the_square_root() -> None:
+def test_chosen_buffer_is_compared_with_the_square_root_rule() -> None:
     """100 Mbit/s times 600 ms is 7.5 MB.
 
     With 100 flows the rule gives 750 kB (Appenzeller, Keslassy and McKeown 2004).
@@ -750,7 +750,7 @@ def test_the_buffer_is_compared_with_the_rule_of_the_square_root() -> None:
     assert not list(rules(Scenario(defaults="1996")))
 
 
-def test_closed_forms_of_losses_marks_bbr_and_poisson_arrivals_are_with_the_answer() -> None:
+def test_answer_contains_applicable_closed_forms() -> None:
     link = {
         "framing": "ip", "switch.buffer": "1 MB", "tcp": {"profile": "linux-6", "mss": "1448 B"},
         "network": {"kind": "dumbbell", "sources": 2, "trunk_rate": "100 Mbit/s", "trunk_delay": "50 "
@@ -776,7 +776,7 @@ def test_closed_forms_of_losses_marks_bbr_and_poisson_arrivals_are_with_the_answ
     assert all(one.startswith("BBR's window of 2 BDP leaves at most 1.25 MB in the queue") for one in bbr)
     assert ["can fill it" in one for one in bbr] == [True, False]
     poisson = {"traffic": {"kind": "poisson", "rate": "40 Mbit/s", "payload": "1222 B"}}
-    # The wait at 80 % of 100 Mbit/s in packets of 100 us is .8 * 100 us / .4.
+    # The wait at 80 % of 100 Mbit/s in packets of 100 us is 0.8 * 100 us / 0.4.
     assert list(rules(base.with_(**poisson))) == [
         "M/D/1 at a load of 80 %: mean wait 0.2 ms, if the buffer does not overflow"
     ]

@@ -102,7 +102,7 @@ def test_the_selection_takes_at_most_half_of_the_runs_of_equal_allocation(
 
 
 @pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
-def test_the_truth_of_a_table_is_known_to_a_quarter_of_the_zone(path: Path) -> None:
+def test_true_means_are_accurate_to_a_quarter_of_the_zone(path: Path) -> None:
     table = load(path)
     question = problems()[table.name]
     truth = oriented(question, table.truth)

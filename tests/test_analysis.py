@@ -107,7 +107,7 @@ def test_copies_instead_of_replications_are_noticed() -> None:
 
 
 # shapiro.test(residuals(aov(p ~ w))) gives W = 0.93752, p = 0.21516; anova(lm(abs(y - med) ~ g)) gives F = 0.7996.
-def test_checks_as_in_r() -> None:
+def test_checks_agree_with_r() -> None:
     normality = check(anova(ETCHING, "y", ["power"])).iloc[0]
     assert (round(normality["statistic"], 5), round(normality["p_value"], 5)) == (0.93752, 0.21516)
     variance = check(anova(BATTERY, "y", ["material", "temperature"])).iloc[1]
@@ -145,7 +145,7 @@ def test_bootstrap_and_t_intervals_cover_alike(blocks: float, options: dict[str,
         assert 0.82 < count / 300 < 0.97
 
 
-def test_bootstrap_estimates_what_the_analysis_does() -> None:
+def test_bootstrap_estimates_equal_those_of_the_analysis() -> None:
     for frame in (BATTERY, BATTERY_UNBALANCED):
         found = anova(frame, "y", ["material", "temperature"])
         ours, theirs = bootstrap(found, order=2, draws=200), found.effects(order=2)
@@ -258,13 +258,13 @@ def message(build: Callable[[], object]) -> str:
         ),
     ],
 )
-def test_bad_input_is_named_with_what_is_accepted(
+def test_invalid_input_is_named_with_accepted_values(
     frame: pd.DataFrame, response: str, factors: list[str], options: dict[str, Any], expected: str
 ) -> None:
     assert message(lambda: anova(frame, response, factors, **options)) == expected
 
 
-def test_bad_questions_to_an_analysis_are_rejected() -> None:
+def test_invalid_analysis_arguments_are_rejected() -> None:
     found = anova(BATTERY, "y", ["material", "temperature"])
     saturated = anova(MEMORY_CACHE, "y", ["a", "b"], order=2, saturated=True)
     assert message(lambda: found.effects(90)) == "level: 90; needs more than 0 and less than 1, as in 0.9"

@@ -50,7 +50,7 @@ def test_study_given_as_its_table_is_explained() -> None:
         anova(study, "efficiency", ["tcp"])  # type: ignore[arg-type]
 
 
-def test_two_by_two_without_replications() -> None:
+def test_two_by_two_design_without_replications_equals_the_textbook() -> None:
     found = anova(MEMORY_CACHE, "y", ["a", "b"], order=2, saturated=True)
     assert found.mean == 40
     assert plus(found) == {"a": 20, "b": 10, "a:b": 5}
@@ -58,7 +58,7 @@ def test_two_by_two_without_replications() -> None:
     assert np.isnan(found.effects()["low"]).all()
 
 
-def test_two_by_two_with_replications() -> None:
+def test_two_by_two_design_with_replications_equals_the_textbook() -> None:
     found = anova(MEMORY_CACHE_REPLICATED, "y", ["a", "b"])
     assert found.mean == 41
     assert plus(found) == {"a": 21.5, "b": 9.5, "a:b": 5}
@@ -74,7 +74,7 @@ def test_two_by_two_with_replications() -> None:
     assert found.mean_interval(0.9) == pytest.approx((39.08, 42.91), abs=0.011)
 
 
-def test_seven_factors_in_eight_runs() -> None:
+def test_seven_factors_in_eight_runs_equal_the_textbook() -> None:
     found = anova(SEVEN_IN_EIGHT, "y", list("abcdefg"), order=1, saturated=True)
     assert 8 * found.mean == pytest.approx(317)
     assert {name: 8 * q for name, q in plus(found).items()} == pytest.approx(
@@ -98,7 +98,7 @@ def test_anova_of_one_factor_equals_the_textbook() -> None:
     assert column(found, "p_value")["processor"] == pytest.approx(reference.pvalue)
 
 
-def test_two_factors_without_replications() -> None:
+def test_two_factors_without_replications_equal_the_textbook() -> None:
     found = anova(CACHES, "y", ["caches", "workload"])
     assert found.error_df == 8
     assert found.mean == pytest.approx(72.2)
@@ -110,7 +110,7 @@ def test_two_factors_without_replications() -> None:
 
 
 # Output of summary(aov(y ~ m * t)), equal to Montgomery's table 5.5.
-def test_two_factors_with_replications() -> None:
+def test_two_factors_with_replications_equal_the_textbook() -> None:
     found = anova(BATTERY, "y", ["material", "temperature"])
     table = found.variation.set_index("component").loc[["material", "temperature", "material:temperature"]]
     assert list(table["sum_of_squares"]) == pytest.approx([10683.722, 39118.722, 9613.778], abs=5e-4)
@@ -143,7 +143,7 @@ def test_blocks_take_their_variation_out_of_the_error(pressures: list[str]) -> N
     assert found.mean_interval(0.9) == pytest.approx((of_batches.mean() - margin, of_batches.mean() + margin))
 
 
-def test_four_factors_without_replications() -> None:
+def test_four_factors_without_replications_equal_the_textbook() -> None:
     found = anova(FILTRATION, "y", list("abcd"), order=4, saturated=True)
     # Montgomery's effects are differences between levels, which are twice q.
     doubled = {name: 2 * q for name, q in plus(found).items()}
@@ -161,7 +161,7 @@ def test_anova_of_a_half_fraction_equals_the_textbook() -> None:
 
 
 # options(contrasts = c("contr.sum", "contr.poly")); f <- aov(y ~ m * t, d); drop1(f, ~., test = "F")
-def test_unequal_replications_by_type_three() -> None:
+def test_unequal_replications_use_type_three_sums() -> None:
     found = anova(BATTERY_UNBALANCED, "y", ["material", "temperature"])
     table = found.variation.set_index("component").loc[["material", "temperature", "material:temperature"]]
     assert list(table["sum_of_squares"]) == pytest.approx([10998.6569, 27944.1892, 8501.2696], abs=5e-5)
@@ -172,8 +172,8 @@ def test_unequal_replications_by_type_three() -> None:
     assert list(table["f"]) == pytest.approx([6.67566, 15.02813], abs=5e-6)
 
 
-# confint(lm(y ~ m * t, d), level = .9)
-def test_unequal_replications_have_intervals_of_their_own() -> None:
+# confint(lm(y ~ m * t, d), level = 0.9)
+def test_unequal_replications_have_separate_intervals() -> None:
     found = anova(BATTERY_UNBALANCED, "y", ["material", "temperature"])
     table = found.effects(0.9, order=2)
     effects = {(row["component"], row["level"]): row for row in table.to_dict("records")}
@@ -222,7 +222,7 @@ def test_unequal_replications_have_intervals_of_their_own() -> None:
         ),
     ],
 )
-def test_tukey_as_in_r(found: Anova, factor: str, printed: dict[tuple[int, int], tuple[float, ...]]) -> None:
+def test_tukey_agrees_with_r(found: Anova, factor: str, printed: dict[tuple[int, int], tuple[float, ...]]) -> None:
     rows = {(str(row["second"]), str(row["first"])): row for row in tukey(found, factor, level=0.95).to_dict("records")}
     for (later, earlier), (difference, low, high, p_value) in printed.items():
         row = rows[str(later), str(earlier)]
@@ -232,7 +232,7 @@ def test_tukey_as_in_r(found: Anova, factor: str, printed: dict[tuple[int, int],
         assert row["differs"] == (p_value < 0.05)
 
 
-def test_tukey_as_in_scipy_and_for_combinations() -> None:
+def test_tukey_agrees_with_scipy() -> None:
     groups = [group.to_numpy() for _, group in CODE_SIZE.groupby("processor")["y"]]
     table = tukey(anova(CODE_SIZE, "y", ["processor"]), "processor", level=0.95)
     reference = stats.tukey_hsd(*groups)
@@ -293,7 +293,7 @@ def test_both_fitting_methods_agree_with_statsmodels(order: int, lost: list[int]
     assert found.residuals["residual"].to_numpy() == pytest.approx(model.resid.to_numpy())
 
 
-def test_blocks_as_in_statsmodels() -> None:
+def test_blocks_agree_with_statsmodels() -> None:
     frame = random_frame(4)
     for rows in (frame, frame.drop(index=[3, 30])):
         found = anova(rows, "y", ["a", "b"], blocks="seed")

@@ -83,7 +83,7 @@ def attacked(workers: int = 1, budget: str = "200 runs", store: Store | None = N
     return found
 
 
-def test_a_field_changes_by_a_range_by_levels_or_by_ranges_in_a_table() -> None:
+def test_varied_field_has_a_range_levels_or_table_ranges() -> None:
     rate, levels, jitter = map(varied_of, ("network.trunk_rate=2..50 Mbit/s", "switch.policy=pie,codel", JITTER))
     assert [one.size for one in (rate, levels, jitter)] == [1, 1, 2]
     # If the coordinate is below UNCHANGED, the field is unchanged; values above UNCHANGED cover the range.
@@ -154,7 +154,7 @@ FIELDS = (Varied("a", Range(1.0, 100.0, "ms", whole=False)), Varied("b", Range(0
 
 
 def populations(seed: int) -> list[list[Setting]]:
-    """Returns populations that search for a near 50 and b near .9; one in 100 random candidates is close to these
+    """Returns populations that search for a near 50 and b near 0.9; one in 100 random candidates is close to these
     values.
     """
     told: list[list[Setting]] = []
@@ -180,7 +180,7 @@ def test_populations_approach_the_best_and_follow_from_the_seed() -> None:
     assert max(best) > best[0]
 
 
-def test_a_reduction_keeps_the_fields_without_which_the_defect_vanishes() -> None:
+def test_reduction_keeps_the_fields_that_the_defect_needs() -> None:
     tested: list[Setting] = []
 
     def stands(of: Setting) -> bool:
@@ -193,7 +193,7 @@ def test_a_reduction_keeps_the_fields_without_which_the_defect_vanishes() -> Non
     assert list(reductions({"b": (0.9,)}, bool)) == []
 
 
-def test_the_search_finds_a_planted_weakness_and_nothing_else_remains() -> None:
+def test_search_finds_only_the_planted_weakness() -> None:
     """BBR keeps at most 2 * bandwidth * (minimum RTT of 10 s) in flight, too little after a delay has become 20 times longer."""
     found = attacked()
     assert found.found
@@ -212,7 +212,7 @@ def test_the_search_finds_a_planted_weakness_and_nothing_else_remains() -> None:
     assert "no single field can return" in next(effort(found))
 
 
-def test_the_answer_does_not_depend_on_workers_nor_on_stored_runs() -> None:
+def test_search_result_does_not_depend_on_workers_or_stored_runs() -> None:
     store = Store()
     first = attacked(store=store)
     runs = store.count()
@@ -226,7 +226,7 @@ def test_the_answer_does_not_depend_on_workers_nor_on_stored_runs() -> None:
     assert store.count() == runs == first.trials.runs
 
 
-def test_a_control_without_the_weakness_is_not_found_guilty() -> None:
+def test_control_without_the_weakness_has_no_defect() -> None:
     found = attacked(
         control="linux-reno", budget="60 runs", may=("switch.buffer=50..200 ms", "network.trunk_rate=4..8 Mbit/s")
     )
@@ -237,7 +237,7 @@ def test_a_control_without_the_weakness_is_not_found_guilty() -> None:
     assert certainty(found) == "These are the numbers of the nearest candidate."
 
 
-def test_a_budget_that_ends_before_the_confirmation_is_stated() -> None:
+def test_budget_that_ends_before_confirmation_is_reported() -> None:
     """The unchanged scenario has the defect, and the budget allows the runs of the search only."""
     found = attacked(defects=("efficiency < reference(efficiency) * 2",), budget="3 runs")
     assert (found.found, found.unconfirmed, found.spent) == (False, True, True)
@@ -246,7 +246,7 @@ def test_a_budget_that_ends_before_the_confirmation_is_stated() -> None:
     assert certainty(found) == "Certain at 95 %, for each comparison."
 
 
-def test_a_search_of_few_levels_ends_when_all_are_known() -> None:
+def test_search_over_few_levels_ends_after_all_levels() -> None:
     found = attacked(control="linux-reno", may=("switch.policy=codel,pie",))
     assert (found.found, found.spent) == (False, False)
     # The runs are the unchanged scenario and two queues, each with two controls, and the answer's three seeds.
@@ -260,7 +260,7 @@ def test_a_weakness_of_the_base_scenario_needs_no_change() -> None:
     assert list(fields(found)) == ["the base scenario link, unchanged"]
 
 
-def test_an_invalid_candidate_is_no_defect_and_is_reported() -> None:
+def test_invalid_candidate_is_reported_and_not_a_defect() -> None:
     """Hosts have either a queue at their interface or jitter."""
     may = ("network.host_policy=codel,pie", "network.send_jitter=1..2 ms")
     found = attacked(control="linux-reno", may=may, budget="60 runs")
@@ -268,7 +268,7 @@ def test_an_invalid_candidate_is_no_defect_and_is_reported() -> None:
     assert "invalid candidate" in " ".join(effort(found))
 
 
-def test_an_interrupted_search_keeps_the_best_so_far() -> None:
+def test_interrupted_search_keeps_the_best_candidate() -> None:
     def interrupt(now: Progress) -> None:
         if now.done > 30:
             raise KeyboardInterrupt
@@ -299,7 +299,7 @@ def test_the_control_drives_one_group_of_flows() -> None:
             Target(base, {}, Sender.parse("bbr"), Sender.parse("cubic"), (), (), group=group).pair({})
 
 
-def test_a_stack_keeps_the_settings_of_the_base_scenarios_stack() -> None:
+def test_stack_keeps_the_settings_of_the_base_scenario() -> None:
     stack = {"kind": "stack", "stack": "noq", "congestion": "bbr3", "window": "8 MiB", "size": "2 MB"}
     base = Scenario.from_toml(LINK).with_(traffic=stack)
     of_control, of_reference = Target(base, {}, Sender.parse("stack:quinn-bbr"), Sender.parse("cubic"), (), ()).pair({})
@@ -316,7 +316,7 @@ def test_a_stack_keeps_the_settings_of_the_base_scenarios_stack() -> None:
 
 
 class _Chance(Trials):
-    """Trials in which a defect occurs only with the first `shown` seeds; the seeds are recorded."""
+    """Trials in which a defect occurs only with the first `shown` seeds; the seeds of all trials are recorded."""
 
     def __init__(self, shown: int) -> None:
         self.shown, self.seeds = shown, list[int]()
@@ -327,7 +327,7 @@ class _Chance(Trials):
 
 
 @pytest.mark.parametrize(("shown", "tested"), [(3, 5), (8, 10), (9, 10), (10, 10)])
-def test_a_candidate_needs_the_defect_with_nine_of_ten_seeds_of_which_five_reject_most(shown: int, tested: int) -> None:
+def test_candidate_needs_the_defect_with_nine_of_ten_seeds(shown: int, tested: int) -> None:
     hunt = Attack(target(defects=("efficiency < 50 %",)), Runner(Store(), THREADS[1]))
     hunt.trials = chance = _Chance(shown)
     assert hunt._stands({}) == (shown >= 9)
@@ -335,7 +335,7 @@ def test_a_candidate_needs_the_defect_with_nine_of_ten_seeds_of_which_five_rejec
 
 
 class _Planted(Trials):
-    """Trials in which a defect occurs if `a` exceeds 60, or if `a` exceeds 10 and `b` exceeds .5."""
+    """Trials in which a defect occurs if `a` exceeds 60, or if `a` exceeds 10 and `b` exceeds 0.5."""
 
     def __init__(self) -> None:
         pass
@@ -348,7 +348,7 @@ class _Planted(Trials):
         return found
 
 
-def test_a_field_is_left_out_if_other_values_of_the_remaining_ones_show_the_defect() -> None:
+def test_field_is_omitted_if_the_defect_does_not_need_it() -> None:
     hunt = Attack(replace(target(defects=("efficiency < 50 %",)), varied=FIELDS), Runner(Store(), THREADS[1]))
     hunt.trials, hunt.setting, hunt.found = _Planted(), {"a": (12.3,), "b": (0.8512345,)}, True
     hunt._reduce()
@@ -357,7 +357,7 @@ def test_a_field_is_left_out_if_other_values_of_the_remaining_ones_show_the_defe
     assert hunt.setting["a"][0] > 60
 
 
-def test_a_file_has_only_what_was_written_or_changed() -> None:
+def test_written_scenario_has_only_set_or_changed_fields() -> None:
     base, written = Scenario.from_toml(LINK), of_file(parse_toml(LINK, "TOML text"), "TOML text")
     changed: dict[str, object] = {"tcp.congestion": "bbr", "network.trunk_rate": "2 Mbit/s"}
     text = short_toml(base.with_(**changed), written, changed)
@@ -446,7 +446,7 @@ REFUSED = [
 ]
 
 
-def test_a_comparison_that_allows_equality_is_certain_if_all_runs_are_equal() -> None:
+def test_non_strict_comparison_holds_if_all_runs_are_equal() -> None:
     died, alive = np.array([[1.0, 1.0]] * 3), np.array([[0.0, 1.0]] * 3)
     assert is_certain(Defect.parse("flow:flow1.died >= 1"), died)
     assert not is_certain(Defect.parse("flow:flow1.died > 1"), died)
@@ -462,7 +462,7 @@ def test_bad_options_are_rejected_in_one_line(options: list[str], message: str, 
     assert not (tmp_path / "results").exists()
 
 
-def test_the_scenario_of_a_search_without_a_file_can_be_written(tmp_path: Path) -> None:
+def test_default_scenario_of_a_search_can_be_written(tmp_path: Path) -> None:
     done = run("attack", "--write", "a.toml", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert Scenario.from_toml(tmp_path / "a.toml").name == "attack"

@@ -25,12 +25,12 @@ def begun(given: list[Job], target_s: float, relative: float = 1.0) -> Batches:
     return batches
 
 
-def test_each_job_is_a_batch_until_one_was_measured() -> None:
+def test_jobs_are_single_batches_until_one_is_measured() -> None:
     given = jobs(*[SHORT] * 3)
     assert list(iter(Batches(given, 1000.0).next, [])) == [[job] for job in given]
 
 
-def test_a_batch_is_as_many_jobs_as_are_expected_to_take_the_time() -> None:
+def test_batch_size_follows_from_expected_durations() -> None:
     batches = begun(jobs(*[SHORT] * 26), 10.5 * SHORT_S)
     assert [len(batches.next()) for _ in range(4)] == [10, 10, 5, 0]
 

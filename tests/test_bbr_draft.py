@@ -44,7 +44,7 @@ def test_drain_begins_when_the_sender_enters_it() -> None:
     assert 0 < bbr_phases.startup_rounds(result) < STARTUP_ROUNDS
 
 
-def test_probes_are_those_of_the_sender() -> None:
+def test_drawn_probes_equal_those_of_the_sender() -> None:
     result = run()
     found = bbr_phases._probes(bbr_phases._observed(result))
     ups = entered(result, "probe-up")
@@ -54,7 +54,7 @@ def test_probes_are_those_of_the_sender() -> None:
         assert end < up + PROBE_ROUNDS * ROUND_TRIP_S
 
 
-def test_probe_rtts_are_those_of_the_sender() -> None:
+def test_drawn_probe_rtts_equal_those_of_the_sender() -> None:
     result = run()
     found = bbr_phases._probe_rtts(bbr_phases._observed(result))
     for end, begin in zip(found, entered(result, "probe-rtt"), strict=True):

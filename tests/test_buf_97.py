@@ -75,7 +75,7 @@ def concluded(*, worse: bool = False) -> pd.DataFrame:
     return opposite.assign(efficiency=opposite["efficiency"].where(opposite["buffer_rtt"] <= 1, 0.5))
 
 
-def test_points_are_three_links_by_three_numbers_of_sources_by_eight_buffers() -> None:
+def test_points_are_the_full_factorial_of_the_paper() -> None:
     assert len(tabulated()) == 72
     assert len({e.replicated.digest() for e in planned()}) == len(planned())
     for network, link in LINKS.items():
@@ -85,7 +85,7 @@ def test_points_are_three_links_by_three_numbers_of_sources_by_eight_buffers() -
         assert len(link.buffers_cells) == 8
 
 
-def test_settings_are_those_of_the_paper() -> None:
+def test_settings_equal_those_of_the_paper() -> None:
     for e in tabulated():
         for scenario in (e.replicated, e.deterministic):
             assert scenario is not None
@@ -162,7 +162,7 @@ def test_a_claim_on_fairness_counts_the_buffers_at_which_it_is_defined() -> None
     assert found.findings[1].quantity == "F(multi-leo, N 50, half a round trip or more)"
 
 
-def test_undefined_fairness_is_a_dash_without_seeds_and_a_gap_in_the_figure() -> None:
+def test_undefined_fairness_is_shown_as_a_dash_and_gap() -> None:
     runs = without_fairness(concluded(), 0.5)
     runs.loc[(runs["network"] == "geo") & (runs["seed"] == 2), "fairness"] = math.nan
     rows = table_rows(PAPER, pd.concat([runs[runs["table"].notna()].assign(replicated=False)[:0], runs]))
@@ -200,7 +200,7 @@ def test_variants_are_compared_only_with_a_defined_baseline() -> None:
     assert closest(PAPER, found)["metric"].tolist() == ["efficiency"]
 
 
-def test_sensitivity_in_the_package_is_what_is_simulated() -> None:
+def test_packaged_sensitivity_equals_the_simulated_one() -> None:
     shipped = frozen(PAPER.id)
     assert shipped is not None
     rows, seeds = shipped.frame("sensitivity-rows"), range(1, shipped.record["seeds"] + 1)
@@ -219,7 +219,7 @@ def test_contradicted_claims_fail() -> None:
     assert set(verdicts.values()) == {Verdict.FAILS}, verdicts
 
 
-def test_a_knee_is_where_a_curve_first_has_95_percent_of_its_best() -> None:
+def test_knee_is_the_first_point_at_95_percent_of_maximum() -> None:
     assert knee([1, 2, 4, 8], [0, 0, 0.95, 1]) == pytest.approx(4)
     assert knee([1, 4], [0.9, 1.0]) == pytest.approx(2)
     assert knee([3, 4, 5], [0.99, 1.0, 0.5]) == pytest.approx(3)
@@ -305,6 +305,6 @@ def test_points_of_a_figure_are_the_rows_of_its_curve(out: Path) -> None:
     assert list(figures.LABELS) == list(PAPER.metrics)
 
 
-def test_paper_without_runs_beyond_it_says_so(tmp_path: Path) -> None:
+def test_paper_without_an_extension_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="--beyond: frr-96 has no extension; needs one of: buf-97"):
         parts.run(frr_96.PAPER, Part.BEYOND, 1, tmp_path, Runner(Store()))

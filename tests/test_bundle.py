@@ -145,7 +145,7 @@ def test_a_bundle_of_an_earlier_release_is_rerun_with_a_warning(exported: Path, 
     assert done.stderr.startswith(f"warning: {old} is of an earlier release: changes of its design")
 
 
-def test_a_bundle_is_of_a_whole_study(store: Path, tmp_path: Path) -> None:
+def test_bundle_contains_a_whole_study(store: Path, tmp_path: Path) -> None:
     cases: list[tuple[list[str], str]] = [
         (["--bundle", f"{tmp_path}/a.zip"], "--bundle: contains all runs of a study unchanged; needs STUDY"),
         (["lan", "--bundle", f"{tmp_path}/a.tar"], "--bundle: a.tar; needs a file that ends in .zip"),
@@ -178,9 +178,7 @@ def test_irregular_file_is_rejected_as_bundle(tmp_path: Path) -> None:
             bundle.read(path)
 
 
-def test_an_index_that_unpacks_to_more_than_it_may_is_not_unpacked(
-    exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_oversized_index_is_not_unpacked(exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundle, "MAX_INDEX_BYTES", 1 << 20)
     large = changed(exported, tmp_path / "large.zip", bundle.INDEX, b" " * (2 << 20))
     with pytest.raises(ScenarioError, match=r"bundle.json: more than 1 MiB; needs a bundle"):
@@ -203,7 +201,7 @@ CLASS = Path(__file__).parent / "data" / "classes" / "aimd.py"
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Exports a study of a module of Linux and a class, whose files are then deleted."""
+    """Exports a study of two controls, a Linux module and a Python class, and deletes their files."""
     if shutil.which("cc") is None:
         pytest.skip("needs a C compiler")
     folder = tmp_path_factory.mktemp("own")
@@ -225,7 +223,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "own.zip"
 
 
-def test_a_bundle_takes_modules_and_classes_along(own: Path, tmp_path: Path) -> None:
+def test_bundle_contains_modules_and_classes(own: Path, tmp_path: Path) -> None:
     """Another machine has none of the author's files, and an empty cache."""
     environment = {**PLAIN, "XDG_CACHE_HOME": str(tmp_path)}
     done = run("study", "rerun", own, "--workers", "1", "--trust", environment=environment)

@@ -12,8 +12,8 @@ from longpipe.scenario.base import kinds
 from longpipe.scenario.recovery import Recovery
 from pcap import (
     ANALYSIS,
-    analysed,
     analysis,
+    analyzed,
     needs_tcptrace,
     needs_tshark,
     packets,
@@ -92,9 +92,7 @@ def fast_by_tshark(trace: pd.DataFrame) -> int:
     [(WAN, *pair) for pair in chosen(0, PAIRS)] + [(LAN, *pair) for pair in chosen(2, PAIRS[::2])],
     ids=lambda part: part if isinstance(part, str) else part.name,
 )
-def test_tshark_counts_at_the_sender_what_we_count(
-    tmp_path: Path, scenario: Scenario, recovery: str, loss: str
-) -> None:
+def test_tshark_counts_agree_at_the_sender(tmp_path: Path, scenario: Scenario, recovery: str, loss: str) -> None:
     changes = {"tcp.recovery": recovery, "network.trunk_loss": LOSSES[loss], "traces.sequence": True}
     result, (path,) = capture(scenario.with_(**changes), tmp_path, "host:source1")
     found, flow = analysis(path), flow_of(result)
@@ -113,7 +111,7 @@ def test_tshark_counts_at_the_sender_what_we_count(
 @needs_tcptrace
 @pytest.mark.parametrize("timer", ["coarse", {"kind": "fine", "timestamps": True}], ids=["coarse", "timestamps"])
 @pytest.mark.parametrize("recovery", kinds(Recovery))
-def test_tcptrace_counts_our_retransmissions(tmp_path: Path, recovery: str, timer: object) -> None:
+def test_tcptrace_counts_agree_on_retransmissions(tmp_path: Path, recovery: str, timer: object) -> None:
     changes = {"tcp.recovery": recovery, "tcp.timer": timer, "network.trunk_loss": LOSSES["bernoulli"]}
     result, (path,) = capture(WAN.with_(**changes), tmp_path, "host:source1")
     assert tcptrace_retransmitted(path) == result.flows["retransmitted_segments"].iloc[0] > 0
@@ -121,13 +119,13 @@ def test_tcptrace_counts_our_retransmissions(tmp_path: Path, recovery: str, time
 
 @needs_tshark
 @pytest.mark.parametrize(("recovery", "loss"), chosen(1, PAIRS[1::2]))
-def test_no_capture_shows_more_than_its_losses(tmp_path: Path, recovery: str, loss: str) -> None:
+def test_captures_contain_no_anomalies_except_losses(tmp_path: Path, recovery: str, loss: str) -> None:
     changes = {"tcp.recovery": recovery, "network.trunk_loss": LOSSES[loss], "network.return_loss": LOSSES[loss]}
     places = ["host:sink1", "link:source1->switch1", "link:switch1->switch2", "link:switch2->switch1"]
     result, paths = capture(WAN.with_(**changes), tmp_path, *places)
     lengths = []
     for path in paths:
-        found, seen = analysed(path, "tcp.len")
+        found, seen = analyzed(path, "tcp.len")
         lengths.append(seen["tcp.len"].astype(int))
         assert {name for name, count in found.items() if count} <= EXPECTED | BEYOND_LOSSES, path
         assert found["malformed"] == 0
@@ -151,7 +149,7 @@ def test_tshark_finds_the_window_full_where_the_trace_does(tmp_path: Path) -> No
 
 
 @needs_tshark
-def test_delayed_and_lost_acks_stay_clean(tmp_path: Path) -> None:
+def test_captures_with_delayed_and_lost_acks_have_no_anomalies(tmp_path: Path) -> None:
     changes = {"tcp.ack": "delayed", "network.return_loss": LOSSES["bernoulli"], "tcp.recovery": "sack"}
     result, (path,) = capture(WAN.with_(**changes), tmp_path, "host:source1")
     found, flow = analysis(path), flow_of(result)
@@ -219,7 +217,7 @@ def test_ip_links_show_ip_packets(tmp_path: Path, recovery: str) -> None:
     changes = {"framing": "ip", "switch.buffer": "20 packets", "tcp.recovery": recovery, "traces.sequence": True}
     places = ["host:source1", "host:sink1", "link:source1->switch1", "link:switch1->switch2", "link:switch2->switch1"]
     result, paths = capture(WAN.with_(**changes), tmp_path, *places)
-    analyses, flow = [analysed(path, "frame.protocols", "tcp.len") for path in paths], flow_of(result)
+    analyses, flow = [analyzed(path, "frame.protocols", "tcp.len") for path in paths], flow_of(result)
     found, shown = [marks for marks, _ in analyses], [packets for _, packets in analyses]
     assert found[0]["retransmission"] + found[0]["out_of_order"] == flow["retransmitted_segments"] > 0
     assert found[0]["duplicate_ack"] == flow["duplicate_acks"]
@@ -249,7 +247,7 @@ def test_requests_and_files_are_one_clean_connection(tmp_path: Path, recovery: s
         "network.return_loss": LOSSES["bernoulli"],
     }
     result, paths = capture(WAN.with_(**changes), tmp_path, "host:source1", "host:sink1", "link:switch1->switch2")
-    analyses = [analysed(path, "ip.src", "tcp.len", "tcp.ack") for path in paths]
+    analyses = [analyzed(path, "ip.src", "tcp.len", "tcp.ack") for path in paths]
     for found, _ in analyses:
         assert {name for name, count in found.items() if count} <= EXPECTED | BEYOND_LOSSES
     marks = ["tcp.analysis.retransmission", "tcp.analysis.out_of_order", "tcp.analysis.duplicate_ack"]
@@ -363,7 +361,7 @@ def test_bad_captures_are_rejected_in_one_line(place: str, path: str, error: str
     assert "\n" not in str(raised.value)
 
 
-def test_the_folder_of_a_capture_is_made(tmp_path: Path) -> None:
+def test_folder_of_a_capture_is_created(tmp_path: Path) -> None:
     path = tmp_path / "new" / "folder" / "a.pcapng"
     assert simulate(LAN, captures={"host:source1": path}).captures[0].packets > 0
     assert path.stat().st_size > 0
@@ -397,7 +395,7 @@ def test_the_command_writes_captures_and_fails_after_its_results(tmp_path: Path)
     assert missing.stderr == "error: --capture: 'host:source1'; accepts PLACE=FILE, as in host:source1=a.pcapng\n"
 
 
-def test_every_mark_is_looked_for() -> None:
+def test_every_tshark_anomaly_is_searched() -> None:
     assert set(ANALYSIS) >= EXPECTED | BEYOND_LOSSES
 
 

@@ -99,7 +99,7 @@ def test_fields_declared_as_random_make_runs_differ(changes: dict[str, object]) 
     assert len({simulate(scenario, seed).state_hash for seed in (1, 2, 3)}) > 1
 
 
-def test_which_flows_share_a_queue_is_drawn() -> None:
+def test_flow_hashing_depends_on_the_seed() -> None:
     shared = {"policy": {"kind": "drr", "queues": 2}, "buffer": "1 BDP"}
     scenario = silent(duration="20 s", switch=shared)
     assert seedless(scenario) == ""
@@ -149,7 +149,7 @@ def test_a_series_that_ends_before_its_run_causes_a_warning() -> None:
     assert cautions(Scenario.example("cellular").with_(duration="300 s")) == []
 
 
-def test_a_rate_that_is_high_again_after_rain_is_meant_to_last(tmp_path: Path) -> None:
+def test_rate_that_recovers_after_rain_causes_no_warning(tmp_path: Path) -> None:
     rain = Scenario.example("rain-fade")
     assert cautions(rain) == []
     (tmp_path / "fade.csv").write_text("time,esn0\n0,12\n9.123456,12\n40,1\n55.5,9\n", encoding="utf-8")
@@ -177,7 +177,7 @@ def test_a_design_counts_each_kind_of_warning() -> None:
     assert second == f"2 of 2 points, as window=20 KB: tcp.ecn: classic{NO_QUEUE}"
 
 
-def test_one_change_of_a_path_is_meant_to_last() -> None:
+def test_single_change_of_a_path_causes_no_warning() -> None:
     changed = silent(**{"network.path": {"rate": [["0 s", "20 Mbit/s"], ["1 s", "10 Mbit/s"]]}})
     assert cautions(changed) == []
 
@@ -278,7 +278,7 @@ def test_only_real_stacks_that_pass_the_proxy_cause_a_warning() -> None:
         ({}, ""),
     ],
 )
-def test_acks_that_never_wait_beyond_a_hole_cause_a_warning(changes: dict[str, object], said: str) -> None:
+def test_immediate_acks_beyond_a_hole_cause_a_warning(changes: dict[str, object], said: str) -> None:
     lossy = {"tcp.recovery": "sack", "tcp.timer": {"kind": "fine", "timestamps": True}, "network.trunk_delay": "20 ms"}
     plain = silent(**lossy).with_(**changes)
 
@@ -316,7 +316,7 @@ def test_the_rate_of_a_shaper_counts_overhead_and_framing() -> None:
 
 
 @pytest.mark.parametrize("kind", ["policer", "tbf"])
-def test_a_bucket_that_no_packet_fits_causes_a_warning(kind: str) -> None:
+def test_bucket_smaller_than_packets_causes_a_warning(kind: str) -> None:
     bucket = {"kind": kind, "rate": "1 Mbit/s", "burst": "1487 B"}
     (line,) = cautions(silent(**{"network.conditioners": [bucket]}))
     assert line == (
@@ -344,11 +344,11 @@ start = { kind = "staggered", first = "0 s", interval = "2 s" }
 """
 
 
-def test_a_flow_that_locks_others_out_because_of_equal_rates_causes_a_warning() -> None:
+def test_lockout_by_equal_rates_causes_a_warning() -> None:
     locked = Scenario.from_toml(LOCKED)
     result = simulate(locked)
     (line,) = result.locked_out
-    assert line.startswith("switch1->switch2: flow1 locks out 2 of 3 flows, an artefact of equal rates: source1->")
+    assert line.startswith("switch1->switch2: flow1 locks out 2 of 3 flows, an artifact of equal rates: source1->")
     assert line.endswith("needs network.access_rate above network.trunk_rate, or network.host_buffer")
     assert line in result.warnings
     assert result.fairness < 0.35
@@ -388,7 +388,7 @@ def test_the_warning_of_a_lockout_names_the_link_of_a_graph() -> None:
     assert line.endswith("needs a faster link a->r, or its host_buffer")
 
 
-def test_a_link_to_which_users_offer_more_than_its_rate_causes_a_warning() -> None:
+def test_offered_load_above_the_link_rate_causes_a_warning() -> None:
     crowded = Scenario.from_toml(gateway("40 Mbit/s", "540 ms", 200, 5).scenario)
     (line,) = overloads(crowded.resolved)
     assert line in cautions(crowded)

@@ -70,7 +70,7 @@ def test_losses_of_the_radio_are_delays_above_it() -> None:
     assert delays[0] + 0.001 < delays[0.2] < delays[0] + 0.02
 
 
-def test_deep_queue_delays_by_its_length() -> None:
+def test_queueing_delay_follows_from_the_queue_length() -> None:
     overload = {"kind": "cbr", "rate": "60 Mbit/s", "payload": "1472 B"}
     # The queue of srsRAN Project has 6 172 672 bytes, which take 0.99 s at 50 Mbit/s.
     changes = {"traffic": overload, "network.trunk_rate": "50 Mbit/s", "switch.buffer": f"{6_172_672 // 1500} packets"}

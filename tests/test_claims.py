@@ -51,7 +51,7 @@ def test_single_runs_stay_within_bounds_and_one_run_has_no_interval() -> None:
         (condition(0.10, math.nan, 0.12, above=0), Verdict.UNDECIDED),
     ],
 )
-def test_a_condition_is_decided_by_its_interval_alone(tested: Condition, verdict: Verdict) -> None:
+def test_condition_depends_only_on_its_interval(tested: Condition, verdict: Verdict) -> None:
     assert tested.verdict() is verdict
 
 
@@ -117,7 +117,7 @@ def test_a_mean_over_configurations_is_taken_seed_by_seed() -> None:
         mean_by_seed(runs, "fairness", policy="red")
 
 
-def test_a_mean_by_seed_leaves_out_seeds_that_not_all_runs_have() -> None:
+def test_mean_by_seed_omits_seeds_with_missing_runs() -> None:
     runs = pd.DataFrame([("lan", 1, 0.2), ("wan", 1, 0.4), ("lan", 2, 0.6)], columns=["network", "seed", "efficiency"])
     assert mean_by_seed(runs, "efficiency").to_dict() == pytest.approx({1: 0.3})
     assert mean_by_seed(runs, "efficiency", network="lan").to_dict() == pytest.approx({1: 0.2, 2: 0.6})

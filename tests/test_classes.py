@@ -23,7 +23,7 @@ def test_vbr_is_on_for_the_period_and_off_for_the_period(period_ms: int) -> None
     assert vbr["cells_sent"] == pytest.approx(2 * period_ms / 1000 / CELL_S, abs=2)
 
 
-def test_duty_and_phase_say_when_vbr_is_on() -> None:
+def test_duty_and_phase_determine_when_vbr_is_on() -> None:
     vbr = {"period": "10 ms", "duty": 0.25, "phase": "500 ms"}
     run = beside_vbr("priority", **{"network.vbr": vbr})
     assert run.vbr["cells_sent"].iloc[0] == pytest.approx(13 * 0.010 / CELL_S, abs=13)
@@ -62,7 +62,7 @@ def test_classes_add_up_to_their_port() -> None:
         assert trunk[column] == sum(queue[column] for queue in both)
 
 
-def test_efficiency_is_of_what_vbr_did_not_get() -> None:
+def test_efficiency_excludes_capacity_used_by_vbr() -> None:
     run = beside_vbr({"kind": "guaranteed-rate", "share": 0.5}, **{"network.sources": 1, "duration": "3 s"})
     attainable = 512 / 636 * (155.52e6 - 424 * at_trunk(run, "vbr")["cells_out"] / 3)
     assert run.efficiency == pytest.approx(run.flows["throughput_bps"].sum() / attainable)

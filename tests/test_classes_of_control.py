@@ -59,7 +59,7 @@ def refusal(target: str | type, **parameters: Any) -> str:  # noqa: ANN401 - as 
 
 
 @pytest.mark.parametrize("name", ["Aimd", "CompiledAimd"])
-def test_aimd_as_a_class_equals_the_builtin_bit_by_bit(name: str) -> None:
+def test_aimd_class_is_bit_identical_to_the_builtin(name: str) -> None:
     """If the hooks get the same arguments as longpipe's own controllers, equal arithmetic gives equal runs."""
     for path in (PATH, LOSSY):
         native = simulate(path.with_(**{"tcp.congestion": {"kind": "aimd", "byte_counting": False}}))
@@ -154,7 +154,7 @@ class InOrder(Defaults):
         return super().on_ack(ack)
 
 
-def test_acks_report_reordering_and_losses_are_none() -> None:
+def test_acks_report_reordering_and_no_losses() -> None:
     assert simulate(with_class(InOrder, LOSSY)).flows["retransmitted_segments"].sum() > 0
     # 1 % of the packets skip a delay of 20 ms, so that they overtake those sent in the last 20 ms.
     overtaking = [{"kind": "jitter", "delay": "20 ms", "jitter": "0 s"}, {"kind": "reordering", "probability": 0.01}]
@@ -214,7 +214,7 @@ class OverBbr(Control):
     base = "bbr"
 
 
-def test_a_base_acts_where_hooks_return_nothing() -> None:
+def test_base_control_acts_if_hooks_return_none() -> None:
     assert simulate(with_class(OverCubic, LOSSY)).state_hash == simulate(LOSSY).state_hash
     with_bbr = LOSSY.with_(**{"tcp.congestion": "bbr", "duration": "3 s"})
     assert simulate(with_class(OverBbr, with_bbr)).state_hash == simulate(with_bbr).state_hash
@@ -228,7 +228,7 @@ def test_a_base_acts_where_hooks_return_nothing() -> None:
 # Identity
 
 
-def test_a_class_is_known_by_its_code_and_what_it_refers_to(tmp_path: Path) -> None:
+def test_identity_of_a_class_covers_code_and_references(tmp_path: Path) -> None:
     first = with_class(f"{FILE}:Aimd")
     copied = Path(shutil.copy(FILE, tmp_path))
     # Neither the location nor comments change the identity.
@@ -293,7 +293,7 @@ def test_every_process_gives_a_class_the_same_identity() -> None:
         assert done.stdout.split() == [classes.find(target).digest for target in targets]
 
 
-def test_a_stored_run_is_found_and_read_when_its_class_is_gone(tmp_path: Path) -> None:
+def test_stored_run_is_readable_without_its_class(tmp_path: Path) -> None:
     file = Path(shutil.copy(FILE, tmp_path))
     file.write_text(file.read_text() + "\n\nclass Gone(Aimd):\n    kept = 3\n")
     scenario = with_class(f"{file}:Gone")
@@ -349,7 +349,7 @@ def test_workers_get_the_class_with_the_job(tmp_path: Path) -> None:
     assert done.stdout.decode().strip() == here
 
 
-def test_a_dask_cluster_runs_it_and_names_what_fails(tmp_path: Path) -> None:
+def test_dask_cluster_runs_a_class_and_reports_failures(tmp_path: Path) -> None:
     scenario = with_class(f"{FILE}:Aimd").with_(duration="2 s")
     with cluster(tmp_path, 1) as started:
         assert outcomes(started.address, [(scenario, 1)]) == expected(scenario, [1])
@@ -362,7 +362,7 @@ def test_a_dask_cluster_runs_it_and_names_what_fails(tmp_path: Path) -> None:
 # Classes that fail
 
 
-def test_a_process_for_runs_follows_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_process_follows_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     removed = tmp_path / "removed"
     removed.mkdir()
     monkeypatch.setattr(isolation, "_idle", [])
@@ -378,7 +378,7 @@ def test_a_process_for_runs_follows_the_working_directory(tmp_path: Path, monkey
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="closes a pipe as POSIX does")
-def test_a_process_for_runs_ends_without_a_traceback_if_no_parent_reads_its_answers() -> None:
+def test_worker_without_a_parent_ends_without_a_traceback() -> None:
     command = [sys.executable, "-c", isolation._START, *sys.path]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -472,7 +472,7 @@ def test_a_crash_loses_one_run_and_names_the_class() -> None:
         (1e300, "sets a window of 1"),
     ],
 )
-def test_nonsense_is_replaced_and_reported(window: float, told: str) -> None:
+def test_invalid_values_are_replaced_and_reported(window: float, told: str) -> None:
     result = simulate(with_class(Returning, what="window", window=window))
     (warning,) = result.replaced
     assert f"Returning: {told}" in warning

@@ -35,7 +35,7 @@ def lan(tmp_path: Path) -> Path:
     return path
 
 
-def test_help_teaches_the_first_two_commands() -> None:
+def test_help_shows_the_first_two_commands() -> None:
     shown = run("--help")
     assert shown.returncode == 0
     assert "longpipe init geo.toml --example geo" in shown.stdout
@@ -121,7 +121,7 @@ def test_run_shows_flows_ports_and_indexes_in_80_columns(lan: Path) -> None:
         assert word in shown.stdout
 
 
-def test_run_shows_losses_that_are_not_by_the_queue_by_cause(tmp_path: Path) -> None:
+def test_run_shows_losses_outside_the_queue_by_cause(tmp_path: Path) -> None:
     network = {
         "kind": "dumbbell",
         "trunk_loss": {"kind": "bernoulli", "probability": 0.01},
@@ -151,7 +151,7 @@ def test_run_shows_losses_that_are_not_by_the_queue_by_cause(tmp_path: Path) -> 
     assert "packets lost at" not in plain.stdout
 
 
-def test_a_run_of_many_flows_shows_the_fastest_the_others_and_all(tmp_path: Path) -> None:
+def test_summary_of_many_flows_shows_fastest_others_and_total(tmp_path: Path) -> None:
     path = tmp_path / "many.toml"
     group = '[[network.group]]\nname = "web"\ncount = 30\ntraffic = "web"\n[[network.group]]\nname = "bulk"\n'
     path.write_text(f'duration = "2 s"\n[network]\nkind = "dumbbell"\n{group}')
@@ -168,7 +168,7 @@ def test_a_run_of_many_flows_shows_the_fastest_the_others_and_all(tmp_path: Path
     assert sum(line.startswith("web") for line in every.splitlines()) == 30
 
 
-def test_a_capture_says_its_format_where_its_name_says_another(lan: Path, tmp_path: Path) -> None:
+def test_capture_with_another_suffix_reports_its_format(lan: Path, tmp_path: Path) -> None:
     shown = run(
         "run", lan, "--capture", f"host:source1={tmp_path}/a.pcap", "--capture", f"host:sink1={tmp_path}/b.pcapng"
     )
@@ -213,7 +213,7 @@ def test_file_without_a_schema_causes_a_warning_that_names_its_absent_fields(tmp
     assert run("run", tmp_path / "none.toml").stderr == ""
 
 
-def test_fields_are_listed_with_unit_default_source_and_what_they_accept() -> None:
+def test_fields_are_listed_with_unit_default_and_range() -> None:
     shown = run("fields", "receiver_window").stdout
     assert shown.startswith("tcp.receiver_window [bytes]\n")
     assert "  default: 64 KiB (linux-6: auto)\n  accepts: 1 B to 1 GiB, or auto\n  source: ATM Forum/96-1761" in shown
@@ -373,7 +373,7 @@ def test_ctrl_c_is_status_130(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("loading", ["longpipe/cli", "_core"])
-def test_ctrl_c_while_longpipe_loads_is_no_traceback(loading: str, tmp_path: Path) -> None:
+def test_ctrl_c_during_loading_causes_no_traceback(loading: str, tmp_path: Path) -> None:
     mark = tmp_path / "loading"
     hook = (
         "import pathlib, sys, time\n"
@@ -410,7 +410,7 @@ def interrupted(command: list[str], ready: Callable[[], bool]) -> tuple[int, str
     return process.returncode, errors
 
 
-def test_the_head_of_a_run_names_what_differs_from_it(tmp_path: Path) -> None:
+def test_output_header_names_flows_with_different_settings(tmp_path: Path) -> None:
     from longpipe.scenario.summary import summary_lines
 
     hosts = [("a", "r1"), ("b", "r1"), ("r2", "c"), ("r2", "d")]
@@ -440,14 +440,14 @@ def test_the_head_of_a_run_names_what_differs_from_it(tmp_path: Path) -> None:
     ("buffer", "head"),
     [("0.5 BDP", "0.5 BDP (552 cells)"), ("100 ms", "100 ms (36679 cells)"), ("300 cells", "300 cells")],
 )
-def test_the_head_of_a_run_states_the_size_of_a_buffer_in_bdp_or_time(buffer: str, head: str) -> None:
+def test_output_header_states_buffer_sizes_in_bdp_or_time(buffer: str, head: str) -> None:
     from longpipe.scenario.summary import summary_lines
 
     scenario = Scenario(defaults="1996").with_(**{"network.trunk_delay": "1495 us", "switch.buffer": buffer})
     assert summary_lines(scenario)[1].endswith(f"; tail-drop at {head}")
 
 
-def test_the_head_of_a_run_states_the_rtos_that_follow_from_another_tick() -> None:
+def test_output_header_states_rtos_that_follow_from_the_tick() -> None:
     from longpipe.scenario.summary import summary_lines
 
     def timer(**fields: str) -> dict[str, str]:
@@ -475,7 +475,7 @@ def test_the_head_of_a_run_states_the_rtos_that_follow_from_another_tick() -> No
         (["noq", "path", "greedy"], "reno TCP, MSS 512 B, "),
     ],
 )
-def test_the_head_of_a_run_describes_tcp_only_if_a_flow_uses_it(traffics: list[str], head: str) -> None:
+def test_output_header_describes_tcp_only_if_used(traffics: list[str], head: str) -> None:
     from longpipe.scenario.summary import summary_lines
 
     traffic = {
@@ -510,7 +510,7 @@ def test_the_head_of_a_run_describes_tcp_only_if_a_flow_uses_it(traffics: list[s
         ({}, "codel", "; codel at "),
     ],
 )
-def test_the_head_of_a_run_has_changed_parameters(tcp: dict[str, Any], policy: object, head: str) -> None:
+def test_output_header_contains_changed_parameters(tcp: dict[str, Any], policy: object, head: str) -> None:
     from longpipe.scenario.summary import summary_lines
 
     scenario = Scenario(defaults="1996", framing="ip", tcp=tcp, switch={"buffer": "50 packets", "policy": policy})
@@ -525,7 +525,7 @@ def test_the_head_of_a_run_has_changed_parameters(tcp: dict[str, Any], policy: o
         (["help", "study", "export"], ["study", "export", "--help"]),
     ],
 )
-def test_version_and_help_are_commands_too(words: list[str], same: list[str]) -> None:
+def test_version_and_help_are_also_commands(words: list[str], same: list[str]) -> None:
     told = run(*words)
     assert (told.returncode, told.stderr) == (0, "")
     assert told.stdout == run(*same).stdout

@@ -36,7 +36,7 @@ def test_bad_input_is_rejected_in_one_line_with_status_2() -> None:
     assert refused.stderr.count("\n") == 1
 
 
-def test_a_published_table_is_analysed_in_80_columns() -> None:
+def test_a_published_table_is_analyzed_in_80_columns() -> None:
     shown = run("analyse", WWW_98, "--response", "efficiency", *WAN, "--level", ".9")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert max(map(len, shown.stdout.splitlines())) <= 80
@@ -119,7 +119,7 @@ def test_tables_and_figures_are_written(tmp_path: Path) -> None:
          "--csv: /dev/null/x cannot be written (not a directory); needs a writable directory"),
     ],
 )  # fmt: skip
-def test_bad_questions_are_rejected(arguments: list[str], error: str) -> None:
+def test_invalid_analysis_options_are_rejected(arguments: list[str], error: str) -> None:
     assert refusal("analyse", WWW_98, *arguments) == error
 
 
@@ -221,7 +221,7 @@ def test_an_invalid_margin_is_rejected_before_the_plan_is_printed(
     assert not (tmp_path / "a.db").exists()
 
 
-def test_a_margin_may_have_a_unit_and_is_stated_in_that_of_the_table(lan: Path, tmp_path: Path) -> None:
+def test_margin_may_have_a_unit(lan: Path, tmp_path: Path) -> None:
     options = [
         "--measure",
         "d=port:switch1->switch2.delay",
@@ -239,7 +239,7 @@ def test_a_margin_may_have_a_unit_and_is_stated_in_that_of_the_table(lan: Path, 
         assert "\nd ±900 ms: " in done.stdout
 
 
-def test_a_fraction_tells_what_it_confuses(lan: Path) -> None:
+def test_fractional_design_lists_its_aliases(lan: Path) -> None:
     policy = ["--factor", 'policy:switch.policy="tail-drop",{kind = "epd", threshold = 0.5}']
     shown = run("design", lan, *FACTORS, *policy, "--generator", "policy=tcp*buffer")
     assert shown.returncode == 0, shown.stderr
@@ -296,7 +296,7 @@ def test_levels_may_be_tables_with_bare_words() -> None:
     assert [change(f"x.y={text}")[1] for text in (".5", "-.25", "5.", "1 ms")] == [0.5, -0.25, 5.0, "1 ms"]
 
 
-def test_tables_have_names_and_none_clears_a_field() -> None:
+def test_levels_may_be_named_tables_or_none() -> None:
     text = """pep:network.pep=none,split={at="switch1",buffer="4 MB"},large={buffer = "8 MB", tcp = {mss = "536 B"}}"""
     factor = parse_factor(text)
     assert factor.name == "pep"
@@ -329,9 +329,7 @@ def test_a_design_may_have_a_factor_with_one_level(lan: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("warm_up", "exceeds"), [("0 s", False), ("1 s", False), ("5.05 s", True)])
-def test_means_after_a_warm_up_say_why_a_throughput_exceeds_the_rate(
-    warm_up: str, exceeds: bool, tmp_path: Path
-) -> None:
+def test_throughput_above_the_rate_after_warm_up_is_explained(warm_up: str, exceeds: bool, tmp_path: Path) -> None:
     # The retransmission of the segment that is lost before 5.05 s arrives after it, and with it half a window.
     network = {
         "kind": "dumbbell", "sources": 1, "trunk_rate": "10 Mbit/s", "trunk_delay": "50 ms",

@@ -176,7 +176,7 @@ def test_study_continues_with_more_replications(tmp_path: Path) -> None:
     ("arguments", "error"),
     [
         (["status", "lam"], "study: 'lam' is not in STORE; did you mean 'lan'? accepts "),
-        (["run", "lan", "--replications", "1"], "replications: 1; needs at least the 2 it has"),
+        (["run", "lan", "--replications", "1"], "replications: 1; needs at least 2, the present number"),
         (["run", "lan", "--executor", "slurm"], "executor: 'slurm'; accepts "),
         (
             ["show", "lan", "--where", "tpc=reno"],

@@ -92,8 +92,8 @@ def bbr() -> Result:
     return simulate(link("20 Mbit/s", 40, "60 s", **bbr, **{"traces.rtt": True}))
 
 
-def test_bbr_probes_by_a_quarter_in_each_eighth_rtt_and_for_the_rtt_every_ten_seconds() -> None:
-    """The gains are 1.25, .75 and six times 1, each for a minimum RTT; ProbeRTT has four segments in flight for 200 ms."""
+def test_bbr_probes_bandwidth_every_eight_rtts_and_rtt_every_10_s() -> None:
+    """The gains are 1.25, 0.75 and six times 1, each for a minimum RTT; ProbeRTT has four segments in flight for 200 ms."""
     result = bbr()
     trace = result.traces["rtt"]
     times, rtts = trace["time_s"].to_numpy(), trace["rtt_s"].to_numpy()

@@ -55,7 +55,7 @@ def test_each_efficiency_is_that_of_a_normal_frame() -> None:
     assert {name: float(level) for name, level, _ in rows if name in ANCHORS} == ANCHORS
 
 
-def test_steps_that_another_one_beats_at_its_own_threshold_are_never_taken() -> None:
+def test_dominated_modcods_are_never_selected() -> None:
     names = {one.name for one in modcods("dvb-s2")}
     assert len(names) == 22
     assert names.isdisjoint({"8PSK 5/6", "8PSK 8/9", "8PSK 9/10", "16APSK 8/9", "16APSK 9/10", "QPSK 8/9"})
@@ -103,7 +103,7 @@ LEVELS = st.one_of(st.integers(-600, 2000), st.sampled_from([one.least // 10**7 
     st.integers(0, 200),
     st.booleans(),
 )
-def test_steps_are_those_of_an_automaton_that_looks_at_every_picosecond(
+def test_steps_equal_those_of_a_reference_automaton(
     drawn: list[tuple[int, float]], hysteresis: int, linear: bool
 ) -> None:
     knots = sorted([*drawn, (100, 3.0)])
@@ -127,7 +127,7 @@ def test_a_fade_is_a_rate_in_steps_for_packets_and_for_cells() -> None:
     motion = packets.resolve()["links"][2]["motion"]
     assert motion == cells.resolve()["links"][2]["motion"]
     steps = motion["service"]["steps"]
-    # 16APSK 4/5 needs 11.03 dB plus .5 dB, and carries 3.165623 bits per symbol.
+    # 16APSK 4/5 needs 11.03 dB plus 0.5 dB, and carries 3.165623 bits per symbol.
     assert steps[0] == [0, 31_656_230]
     assert min(rate for _, rate in steps) == int(10**7 * Fraction("0.789412"))
     # From 12 dB, Es/N0 falls linearly by 5.5 dB per second. The step down is at the first picosecond below the
@@ -140,7 +140,7 @@ def test_a_fade_is_a_rate_in_steps_for_packets_and_for_cells() -> None:
         assert result.ports[column].sum() == 0
 
 
-def test_below_the_least_step_the_line_holds_until_there_is_more_than_the_hysteresis() -> None:
+def test_outage_below_lowest_threshold_ends_above_hysteresis() -> None:
     knots = (("0 s", 5.0), ("2 s", -3.0), ("4 s", -2.2), ("6 s", -2.05))
     steps = rates_of("path", Coded(symbol_rate="1 Mbaud", esn0=knots, between="hold"))
     assert [(at // 10**12, name) for at, _, name in steps] == [(0, "QPSK 4/5"), (2, "none"), (6, "QPSK 1/4")]
@@ -195,7 +195,7 @@ def test_error_names_file_and_line(tmp_path: Path, fade: str | None, table: str 
     assert "\n" not in str(error.value)
 
 
-def test_knots_and_a_file_are_one_too_many_or_too_few() -> None:
+def test_exactly_one_of_knots_and_file_is_required() -> None:
     both: Mapping[str, object] = {"file": "a.csv", "esn0": [["0 s", 3.0]]}
     for path, said in (({}, "none, and no file"), (both, "and a file")):
         with pytest.raises(ScenarioError, match=rf"^network.path.esn0: {said}; needs one of them$"):

@@ -39,7 +39,7 @@ def trunk(scenario: Scenario) -> pd.Series:
 
 
 @pytest.mark.parametrize(("rate_mbps", "burst"), [(8, 10_000), (10, 125_000), (1, 2000), (16, 3000)])
-def test_a_policer_passes_the_burst_and_the_rate_and_no_more(rate_mbps: int, burst: int) -> None:
+def test_policer_passes_exactly_burst_and_rate(rate_mbps: int, burst: int) -> None:
     """A token bucket (Cruz 1991) passes at most the burst plus the product of rate and duration.
 
     The amount that passes is less than a packet below this bound.
@@ -57,13 +57,13 @@ def test_a_policer_above_the_rate_passes_all() -> None:
     assert port["packets_lost_policer"] == 0
 
 
-def test_policers_in_a_row_are_as_narrow_as_the_narrowest() -> None:
+def test_policers_in_series_limit_to_the_lowest_rate() -> None:
     wide, narrow = ({"kind": "policer", "rate": f"{rate} Mbit/s", "burst": "1500 B"} for rate in (15, 5))
     both, one = trunk(policed(wide, narrow)), trunk(policed(narrow))
     assert both["packets_lost_policer"] == pytest.approx(one["packets_lost_policer"], rel=0.01)
 
 
-def test_marks_take_the_place_of_drops_where_packets_can_be_marked() -> None:
+def test_policer_marks_capable_packets_instead_of_dropping() -> None:
     policer = {"kind": "policer", "rate": "5 Mbit/s", "burst": "30 KB", "exceed": "mark"}
     tcp = {"profile": "linux-6", "ecn": "classic"}
     port = trunk(policed(policer, traffic="greedy", tcp=tcp, **{"network.trunk_rate": "20 Mbit/s"}))
@@ -79,7 +79,7 @@ def test_both_engines_police_and_shape_around_every_kind_of_queue(policy: str) -
     assert port["packets_out"] > 1000
 
 
-def test_a_shaper_delays_what_a_policer_drops() -> None:
+def test_shaper_delays_packets_that_a_policer_drops() -> None:
     """The greedy flow of a shaped path reaches the shaping rate without losses.
 
     The longest wait is that of a full buffer at this rate.
@@ -134,7 +134,7 @@ def test_a_port_has_one_shaper() -> None:
     [
         ({"peak": "5 Mbit/s", "mtu": "1500 B"}, "ip", "network.conditioners[0].peak: 5 Mbit/s; needs more than rate, 8 Mbit/s"),
         ({"peak": "50 Mbit/s"}, "ip", "network.conditioners[0].mtu: absent; with a peak rate it needs the longest packet, as in '1500 B'"),
-        ({}, "aal5", "network.conditioners: set; needs framing 'ip', whose packets they act on"),
+        ({}, "aal5", "network.conditioners: set; needs framing 'ip', because conditioners act on packets"),
     ],
 )  # fmt: skip
 def test_invalid_policer_is_rejected_in_one_line(policer: dict[str, Any], framing: str, line: str) -> None:

@@ -82,7 +82,7 @@ def test_narrow_terminal_shows_blocks_of_columns_with_names_and_factors(
     assert all(re.search(r"(500|1000) cells +(newreno|sack) ", row) for row in rows)
 
 
-def test_a_run_on_a_narrow_terminal_has_the_names_of_flows_and_ports(tmp_path: Path, store: Path) -> None:
+def test_narrow_terminal_shows_flow_and_port_names(tmp_path: Path, store: Path) -> None:
     scenario = tmp_path / "lan.toml"
     scenario.write_text('name = "lan"\nduration = "200 ms"\n')
     lines = printed(store, "run", str(scenario), columns=40)

@@ -314,7 +314,7 @@ def test_the_default_buffer_of_a_graph_is_stated() -> None:
 
 
 @pytest.mark.parametrize("step", ["1 s", "100 ms"])
-def test_the_head_states_the_longest_round_trip_of_all_routes(step: str) -> None:
+def test_output_header_states_the_longest_rtt_of_all_routes(step: str) -> None:
     path = {"shell": "starlink-550", "from": "London", "to": "New York", "step": step}
     link = over({**path}, "20 s")
     graph = over({**path, "as": "graph"}, "20 s")

@@ -134,7 +134,7 @@ EXAMPLES: dict[tuple[str, str], list[tuple[dict[str, Any], str]]] = {
         ),
         (
             {"tcp.timer": {"kind": "coarse", "tick": "100 s"}},
-            "tcp.timer.max_rto: 640 ticks of 100 s; needs at most 10000 s in all",
+            "tcp.timer.max_rto: 640 ticks of 100 s; needs at most 10000 s in total",
         ),
     ],
     ("Coarse", "initial_rto"): [
@@ -258,7 +258,7 @@ PYTHON_ONLY = {
     "tcp.initial_ssthresh: 100 B; needs at least one segment (512 B)",
     "tcp.timer.initial_rto: 900 ms; needs 1 s to 60 s",
     "tcp.timer.initial_rto: 1 tick; needs 2 ticks to 640 ticks",
-    "tcp.timer.max_rto: 640 ticks of 100 s; needs at most 10000 s in all",
+    "tcp.timer.max_rto: 640 ticks of 100 s; needs at most 10000 s in total",
 }
 
 CASES = [(key, changes, message) for key, examples in EXAMPLES.items() for changes, message in examples]
@@ -289,7 +289,7 @@ def test_a_violated_constraint_is_named(key: tuple[str, str], changes: dict[str,
 
 
 @pytest.mark.parametrize(("key", "changes", "message"), CASES)
-def test_the_core_rejects_what_python_rejects(
+def test_core_rejects_the_same_scenarios_as_python(
     key: tuple[str, str], changes: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(constraints, "violated", lambda _: iter(()))

@@ -35,7 +35,7 @@ def test_control_characters_are_escapes(text: str, shown: str) -> None:
     assert plain(text) == shown
 
 
-def test_a_console_passes_on_styles_but_no_control_character_of_a_text() -> None:
+def test_console_escapes_control_characters_but_keeps_styles() -> None:
     console = Console(force_terminal=True, color_system="standard", highlight=False, width=80)
     with console.capture() as captured:
         console.print(f"[bold]{NAME}[/]", end="\n")
@@ -51,7 +51,7 @@ def test_errors_show_control_characters_as_escapes(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("namespaces")
-def test_a_name_is_no_markup_of_a_live_path(tmp_path: Path) -> None:
+def test_names_are_not_interpreted_as_markup(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text('name = "[/x]\\u001b[2J"\n' + IDLE)
     done = live(str(tmp_path / "a.toml"), "--", "true")
     assert (done.returncode, done.stderr.partition(", ")[0]) == (0, r"live: [/x]\x1b[2J")
@@ -92,7 +92,7 @@ def test_pictures_show_names_as_they_are(tmp_path: Path, kind: str) -> None:
     save_as(figure, tmp_path / "a.pdf")
 
 
-def test_a_title_in_axes_of_a_caller_is_no_formula() -> None:
+def test_title_in_own_axes_is_not_a_formula() -> None:
     figure, ax = plt.subplots()
     pictures.window(simulate(SCENARIO.with_(**{"traces.cwnd": True})), flows=["flow1"], ax=ax)
     figure.canvas.draw()
@@ -136,7 +136,7 @@ def test_the_option_title_may_be_a_formula(tmp_path: Path) -> None:
     )
 
 
-def test_levels_of_a_study_are_no_formulas(tmp_path: Path) -> None:
+def test_levels_are_not_interpreted_as_formulas(tmp_path: Path) -> None:
     base = Scenario(defaults="1996", duration="2 ms")
     levels = {"$a": "900 cells", "$\\frac{$": "500 cells"}
     with closing(Store(tmp_path / "runs.db")) as store:
@@ -153,7 +153,7 @@ def test_pages_show_controls_as_escapes() -> None:
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".json", ".parquet"])
-def test_cells_that_begin_like_a_formula_are_neutral_on_request(tmp_path: Path, suffix: str) -> None:
+def test_export_can_neutralize_cells_that_resemble_formulas(tmp_path: Path, suffix: str) -> None:
     frame = pd.DataFrame({"=name": ["=1+1", "+1", "-1", "@a", "\ta", "a=1", None], "n": [-1.5, 2, 3, 4, 5, 6, 7]})
     readers: dict[str, Callable[[Path], pd.DataFrame]] = {
         ".csv": pd.read_csv,

@@ -110,7 +110,7 @@ def test_the_example_gives_the_same_bits_in_every_language(language: str, in_c: 
     assert refusal(file, beta="much") == "tcp.congestion.parameters.beta: much; needs a number"
 
 
-def test_a_parameter_of_the_example_sets_what_a_loss_leaves(in_c: Path) -> None:
+def test_parameter_sets_the_window_after_a_loss(in_c: Path) -> None:
     # It counts acknowledged bytes, not whole segments, and keeps 80 % of any window.
     assert cuts(simulate(with_module(in_c, beta=0.8, gain=2)))[0] == pytest.approx(0.8)
 
@@ -123,7 +123,7 @@ def losses(result: Result) -> list[tuple[float, float]]:
     return [(trace["time_s"].iloc[one], window[one] / 1448) for one in found]
 
 
-def test_the_cubic_of_the_how_to_for_rust_is_that_of_longpipe(tmp_path: Path) -> None:
+def test_rust_guides_cubic_equals_longpipes(tmp_path: Path) -> None:
     """Two implementations of RFC 9438: windows at losses agree within 1 %, times between every second loss within 2 %."""
     page = (ROOT / "docs" / "how-to" / "control-in-rust.md").read_text(encoding="utf-8")
     source = tmp_path / "mycubic.rs"
@@ -173,7 +173,7 @@ def misbehaving(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     return rust(MISBEHAVES, tmp_path_factory.mktemp("misbehaves"), request.param)
 
 
-def test_nonsense_is_replaced_and_reported(misbehaving: Path) -> None:
+def test_invalid_values_are_replaced_and_reported(misbehaving: Path) -> None:
     for which, told in ((1, "sets a window of 0 bytes at 1.0"), (2, "sets a window of NaN bytes at 1.0")):
         (warning,) = simulate(with_module(misbehaving, misbehaves=which)).replaced
         assert warning.startswith(f"{misbehaving}: {told}")
@@ -212,7 +212,7 @@ def test_an_endless_loop_is_ended_and_named(misbehaving: Path, monkeypatch: pyte
 # WebAssembly
 
 
-def test_every_hook_has_the_same_arguments_in_a_module_as_in_an_object(tmp_path: Path) -> None:
+def test_hooks_have_equal_arguments_in_modules_and_objects(tmp_path: Path) -> None:
     """The windows of every_hook.rs depend on all arguments and on its random numbers; losses, marks and timeouts occur."""
     path = PATH.with_(
         duration="3 s",
@@ -231,7 +231,7 @@ def test_statics_of_a_module_belong_to_one_simulation(tmp_path: Path) -> None:
     assert simulate(with_module(file)).state_hash == first
 
 
-def test_a_module_is_known_by_its_bytes(tmp_path: Path) -> None:
+def test_module_is_identified_by_its_bytes(tmp_path: Path) -> None:
     file = rust(RUST, tmp_path, WASM32)
     copied = Path(shutil.copy(file, tmp_path / "other.wasm"))
     assert with_module(copied).digest() == with_module(file).digest()
@@ -244,14 +244,14 @@ def test_a_module_is_known_by_its_bytes(tmp_path: Path) -> None:
         (TABLE[:2], "its table cannot grow; needs the linker's --growable-table"),
     ],
 )
-def test_modules_that_lack_something_are_rejected(
+def test_incomplete_modules_are_rejected(
     options: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(globals(), "TABLE", options)
     assert refusal(rust(RUST, tmp_path, WASM32)).endswith(told)
 
 
-def test_files_that_are_no_modules_are_rejected(tmp_path: Path) -> None:
+def test_other_files_are_rejected_as_modules(tmp_path: Path) -> None:
     file = tmp_path / "a.wasm"
     file.write_bytes(b"\0asm\x01\0\0\0")
     assert refusal(file) == f"{file}: not a congestion controller; needs an object built by `longpipe cc build`"
@@ -261,7 +261,7 @@ def test_files_that_are_no_modules_are_rejected(tmp_path: Path) -> None:
     file.write_bytes(b"\0asm\x01\0\0\0\0" + bytes([len(section)]) + section)
     assert refusal(file) == f"tcp.congestion.file: {file}; needs to export its memory"
     file.write_bytes(b"\0asm\x01\0\0\0\x7f\x01" + fact)
-    assert refusal(file).startswith(f"tcp.congestion.file: {file}; no WebAssembly module: ")
+    assert refusal(file).startswith(f"tcp.congestion.file: {file}; not a WebAssembly module: ")
 
 
 def test_check_names_a_module(tmp_path: Path) -> None:

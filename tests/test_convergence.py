@@ -28,7 +28,7 @@ def _trace(rates: list[tuple[int, float, float, int]]) -> dict[str, Any]:
     return {"time_s": np.array(time), "flow": np.array(flow), "bytes": np.array(size)}
 
 
-def test_a_late_flow_converges_when_its_average_reaches_nine_tenths_of_the_fair_share() -> None:
+def test_flow_converges_at_nine_tenths_of_fair_share() -> None:
     resolved = _scenario().resolve()
     over_s = 10 * paths(resolved)[1].round_trip_s
     flows = {"start_s": [0.0, 2.0], "completion_s": [float("nan")] * 2}
@@ -42,7 +42,7 @@ def test_a_late_flow_converges_when_its_average_reaches_nine_tenths_of_the_fair_
     assert np.isnan(never[1])
 
 
-def test_a_flow_that_has_ended_does_not_share() -> None:
+def test_ended_flow_is_excluded_from_shares() -> None:
     resolved = _scenario().resolve()
     over_s = 10 * paths(resolved)[1].round_trip_s
     trace = _trace([(0, 0, 4, 1000), (1, 2, 20, 500)])
@@ -79,7 +79,7 @@ def plain(scenario: Scenario, columns: Mapping[str, Any], flow: int) -> float:
     return float(until[fair[0]] - start_s) if len(fair) else math.nan
 
 
-def test_times_are_those_of_sums_over_all_flows_at_every_instant() -> None:
+def test_convergence_times_equal_a_brute_force_computation() -> None:
     group = [
         {"name": "a", "count": 2},
         {"name": "late", "count": 2, "start": {"kind": "random", "from": "5 s", "over": "10 s"}},

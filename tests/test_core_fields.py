@@ -71,12 +71,12 @@ def test_core_quantities_are_whole_numbers_of_their_unit() -> None:
     }
 
 
-def test_a_value_that_may_be_absent_is_converted_where_it_is_there() -> None:
+def test_optional_value_is_converted_if_present() -> None:
     assert core_fields(Part(limit="3 kbit/s", threshold="2 KB"))["limit_bps"] == 3000
     assert core_fields(Part(threshold="2 KB"))["threshold_bytes"] == 2000
 
 
-def test_a_later_field_is_there_only_where_it_is_not_the_default() -> None:
+def test_newer_field_is_written_only_if_not_default() -> None:
     class Grown(Inner):
         extra: Annotated[Delay, LATER] = "0 s"
 

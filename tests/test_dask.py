@@ -38,13 +38,13 @@ def wait_for_workers(started: Cluster, number: int) -> None:
         client.wait_for_workers(number, timeout=60)
 
 
-def test_a_cluster_gives_the_runs_of_this_process_and_names_what_failed(two_workers: Cluster) -> None:
+def test_cluster_results_equal_local_ones_and_failures_are_named(two_workers: Cluster) -> None:
     by_address = outcomes(two_workers.address, [(SHORT, seed) for seed in range(-1, 60)])
     assert by_address.pop(-1) == Failure("seed: -1; needs a whole number from 0 to 18446744073709551615")
     assert by_address == expected(SHORT, range(60))
 
 
-def test_the_example_for_scripts_runs_as_one(tmp_path: Path) -> None:
+def test_documented_dask_script_runs(tmp_path: Path) -> None:
     script = Path(__file__).parent.parent / "docs" / "how-to" / "dask_study.py"
     done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
@@ -53,7 +53,7 @@ def test_the_example_for_scripts_runs_as_one(tmp_path: Path) -> None:
     assert means["500 cells"] < means["1000 cells"] < means["2000 cells"]
 
 
-def test_a_reproduction_on_a_cluster_has_the_bits_of_one_here(two_workers: Cluster) -> None:
+def test_reproduction_on_a_cluster_is_bit_identical(two_workers: Cluster) -> None:
     paper = PAPER.only(1)
     with closing(Store()) as here, closing(Store()) as there:
         expected_runs = reproduce(paper, 1, Runner(here)).runs
@@ -74,7 +74,7 @@ def test_scheduler_file_client_and_cluster_are_accepted(two_workers: Cluster) ->
         assert outcomes(local, jobs) == summaries
 
 
-def test_a_worker_killed_in_a_campaign_costs_no_run_and_none_is_stored_twice(tmp_path: Path) -> None:
+def test_killed_worker_loses_and_duplicates_no_run(tmp_path: Path) -> None:
     seeds = range(80)
     killed_at: list[Progress] = []
     with cluster(tmp_path, 2) as started, closing(Store(tmp_path / "runs.sqlite")) as store:
@@ -97,9 +97,7 @@ def test_a_worker_killed_in_a_campaign_costs_no_run_and_none_is_stored_twice(tmp
     assert sorted(stored) == list(seeds)
 
 
-def test_a_run_that_kills_its_workers_is_named_and_those_after_it_are_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_that_kills_workers_is_named_and_others_finish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
     fatal = Fatal(name="fatal", duration="20 ms")
     with cluster(tmp_path, 3) as started:

@@ -34,7 +34,7 @@ def scenario(*groups: dict[str, Any], **more: Any) -> Scenario:  # noqa: ANN401 
     return Scenario(defaults="1996", **fields)
 
 
-def test_voice_with_bulk_is_a_row_of_its_own_and_no_part_of_fairness() -> None:
+def test_voice_has_a_separate_row_and_no_part_in_fairness() -> None:
     mixed = scenario(
         {"name": "bulk", "count": 2, "tcp": {"receiver_window": "1 MB", "window_scale": "as needed"}},
         {"name": "call", "traffic": {"kind": "voice", "on": "100 s", "times": "fixed"}},
@@ -80,13 +80,13 @@ def test_a_graph_has_datagrams_both_ways_between_two_hosts() -> None:
     frame = simulate(
         Scenario(defaults="1996", framing="ip", network=graph, duration="1 s", switch=Switch(buffer="9 packets")), 1
     ).datagrams
-    # Two links, each with 5 ms of delay and .8 ms of transmission time, give 11.6 ms in total.
+    # Two links, each with 5 ms of delay and 0.8 ms of transmission time, give 11.6 ms in total.
     assert frame["mean_delay_s"].tolist() == pytest.approx([0.0116, 0.0116])
     assert frame["sent"].tolist() == [101, 101]
     assert frame["received"].tolist() == [99, 99]
 
 
-def test_stored_run_keeps_datagrams_and_an_older_one_has_none() -> None:
+def test_stored_run_keeps_datagrams() -> None:
     result = simulate(scenario({"name": "v", "traffic": "video"}), 1)
     packed = pack(result)
     again = unpack(result.scenario, 1, packed.summary)
@@ -116,7 +116,7 @@ def test_arrivals_are_those_of_their_file(tmp_path: Path) -> None:
         ("time,bytes\n", ": 0 rows; needs 1 to 10000000"),
     ],
 )
-def test_a_file_that_is_none_is_rejected_with_its_line(tmp_path: Path, text: str, line: str) -> None:
+def test_invalid_arrivals_file_is_rejected_with_its_line(tmp_path: Path, text: str, line: str) -> None:
     file = tmp_path / "sent.csv"
     file.write_text(text)
     with pytest.raises(ScenarioError) as error:
@@ -161,7 +161,7 @@ def test_voice_travels_as_cells_with_bulk_in_either_engine(tmp_path: Path) -> No
     assert plain.captures[0].packets > row["received"]
 
 
-def test_duplicates_are_counted_apart_and_carry_nothing(tmp_path: Path) -> None:
+def test_duplicates_are_counted_separately_without_payload(tmp_path: Path) -> None:
     """Checks that a datagram that arrives twice counts once in every measure, and that none of those in flight is lost."""
     flow = {"name": "cbr", "traffic": {"kind": "cbr", "rate": "5 Mbit/s", "payload": "1000 B"}}
     doubled = scenario(flow, traces={"arrivals": True}).with_(
@@ -209,7 +209,7 @@ def test_losses_beside_duplicates_and_reordering_are_those_of_the_port() -> None
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="reads captures with tshark")
-def test_captures_hold_udp_whose_checksums_are_right(tmp_path: Path) -> None:
+def test_captures_contain_udp_with_valid_checksums(tmp_path: Path) -> None:
     file = tmp_path / "sent.pcapng"
     result = simulate(scenario({"name": "f", "traffic": "video"}), 1, captures={"link:switch1->switch2": str(file)})
     names = [
@@ -235,9 +235,7 @@ def test_captures_hold_udp_whose_checksums_are_right(tmp_path: Path) -> None:
         assert sum(words) % 0xFFFF == 0
 
 
-def test_a_file_of_arrivals_is_read_once_however_many_flows_name_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_arrivals_file_of_many_flows_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.csv").write_text("time,bytes\n0,100\n")
     own = {"traffic": {"kind": "arrivals", "file": str(tmp_path / "a.csv")}}
     group = [{"name": "a", "count": 50, **own}, {"name": "b", "count": 50, **own}]

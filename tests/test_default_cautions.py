@@ -80,7 +80,7 @@ def test_given_field_is_not_named(field: str, changes: dict[str, Any], effect: s
 
 
 @pytest.mark.parametrize("framing", ["aal5", "ip"])
-def test_scenario_without_settings_has_no_line_about_rates_delays_and_windows(framing: str) -> None:
+def test_scenario_without_settings_causes_no_default_warnings(framing: str) -> None:
     assert [
         line
         for line in lines("[network]\nkind = 'dumbbell'\n", {"framing": framing})

@@ -135,7 +135,7 @@ def test_confounding_puts_an_interaction_between_the_blocks() -> None:
     assert frame.groupby("block")["seed"].apply(set).to_list() == [{1, 3}, {2, 4}]
 
 
-def test_the_processor_time_is_that_of_first_runs_scaled_by_the_estimates() -> None:
+def test_processor_time_scales_first_runs_by_estimates() -> None:
     measured: list[Job] = []
 
     def measure(job: Job, most_s: float) -> Measured:
@@ -169,7 +169,7 @@ def test_runs_of_minutes_are_measured_in_part_before_the_design() -> None:
 
 
 @pytest.mark.parametrize("levels", [[0.001, 0.03], [0.0, 0.001], [0.001, 0.0]])
-def test_losses_that_keep_a_link_idle_do_not_inflate_the_processor_time(levels: list[float]) -> None:
+def test_idle_links_do_not_inflate_estimated_processor_time(levels: list[float]) -> None:
     base = Scenario.from_toml("""
         framing = "ip"
         duration = "60 s"
@@ -190,7 +190,7 @@ def test_losses_that_keep_a_link_idle_do_not_inflate_the_processor_time(levels: 
     assert max(levels) < 0.03 or design.cost().cpu_s > 20 * cost.cpu_s
 
 
-def test_a_run_that_is_stopped_shows_the_time_of_the_whole_run() -> None:
+def test_stopped_run_predicts_the_time_of_the_whole_run() -> None:
     (scenario,) = Design.full_factorial(BASE.with_(duration="100 s"), []).scenarios
     with closing(Store()) as store:
         part, whole = (
@@ -201,7 +201,7 @@ def test_a_run_that_is_stopped_shows_the_time_of_the_whole_run() -> None:
     assert part.cpu_s == pytest.approx(whole.cpu_s, rel=0.7)
 
 
-def test_cost_is_the_sum_of_what_the_frame_tells() -> None:
+def test_cost_is_the_sum_of_the_frame() -> None:
     design = Design.full_factorial(BASE, FACTORS, replications=3)
     frame, cost = design.frame(), design.cost()
     assert isinstance(cost, Cost)
@@ -284,7 +284,7 @@ def test_the_estimate_of_datagrams_from_a_file_counts_them(tmp_path: Path) -> No
     assert listed == pytest.approx(slow, rel=0.02)
 
 
-def test_runs_are_those_of_single_scenarios_and_resume(tmp_path: Path) -> None:
+def test_design_runs_equal_single_runs_and_resume(tmp_path: Path) -> None:
     design = Design.full_factorial(BASE, [TCP, BUFFER], replications=2)
     with closing(Store(tmp_path / "runs.sqlite")) as store:
         study = Study(design, store)
@@ -328,7 +328,7 @@ def made_up(design: Design, seed: int = 1) -> pd.DataFrame:
         (Design.one_at_a_time(BASE, FACTORS, replications=3), {"tcp": 5, "buffer": -1, "policy": -6}, 6),
     ],
 )  # fmt: skip
-def test_a_design_knows_how_its_runs_are_analysed(design: Design, expected: dict[str, float], df: int) -> None:
+def test_design_determines_the_analysis_of_its_runs(design: Design, expected: dict[str, float], df: int) -> None:
     found = design.anova(made_up(design), "y")
     effects = found.effects(order=3).groupby("component", sort=False)["effect"].last()
     assert {name: effects[name] for name in expected} == pytest.approx(expected, abs=0.05)
@@ -356,7 +356,7 @@ def test_replications_grow_until_the_widest_interval_is_narrow_enough() -> None:
         assert relative.precision["margin"].max() <= 0.2 * relative.precision["mean"].max()
 
 
-def test_a_study_whose_margin_is_reached_gets_no_more_runs_by_the_same_command() -> None:
+def test_study_with_a_reached_margin_runs_nothing_more() -> None:
     def drawn(result: Result) -> dict[str, float]:
         return {"y": float(np.random.default_rng(result.seed).normal())}
 
@@ -411,7 +411,7 @@ def test_intervals_of_sequential_replication_cover_the_mean(shape: str) -> None:
     assert np.mean(found) >= 0.93, found
 
 
-def test_the_margin_is_the_longer_side_of_willinks_interval() -> None:
+def test_margin_is_the_longer_side_of_willinks_interval() -> None:
     """For symmetric values the margin is Student's; for others, Hall's cubic transformation of the side gives Student's
     t.
     """
@@ -444,7 +444,7 @@ def test_a_large_margin_of_a_skewed_measure_needs_only_chebyshevs_inequality() -
     assert needed(values, 0.01, 0.95)[1] >= by_skewness
 
 
-def test_the_message_of_a_missed_margin_names_the_skewness_and_its_point() -> None:
+def test_missed_margin_names_point_and_skewness() -> None:
     def drawn(result: Result) -> dict[str, float]:
         is_rare = result.scenario.tcp.recovery == "reno" and result.seed == 1
         return {"y": 10.0 + float(np.random.default_rng(result.seed).normal()) + 40 * is_rare}
@@ -471,7 +471,7 @@ def test_levels_may_be_numbers_of_numpy() -> None:
     assert {type(label) for factor in factors for label in factor.levels} == {int, float}
 
 
-def test_tables_of_one_kind_are_labelled_by_what_they_differ_in() -> None:
+def test_tables_of_one_kind_are_labeled_by_differing_fields() -> None:
     tables = [{"kind": "red", "min": 5, "max": 60}, {"kind": "red", "min": 20, "max": 60}, "codel"]
     assert list(Factor.over("switch.policy", tables).levels) == ["red min=5", "red min=20", "codel"]
     pep = {"at": "switch1", "buffer": "8 MB"}
@@ -626,7 +626,7 @@ def message(build: Callable[[], object]) -> str:
         ),
     ],
 )
-def test_bad_designs_are_rejected_with_what_is_accepted(build: Callable[[], object], expected: str) -> None:
+def test_invalid_designs_are_rejected_with_accepted_values(build: Callable[[], object], expected: str) -> None:
     assert message(build) == expected
 
 
@@ -642,7 +642,7 @@ def test_the_documented_example_runs(
     assert {path.name for path in tmp_path.iterdir()} >= {"campaign.db", "interactions.png", "interactions.svg"}
 
 
-def test_every_problem_of_a_design_has_its_line_up_to_ten() -> None:
+def test_up_to_ten_design_problems_are_listed() -> None:
     buffers = [f"{cells} cells" for cells in range(12)]
     problems = message(lambda: Design.full_factorial(BASE, [TCP, Factor.over("switch.buffer", buffers)]).scenarios)
     assert len(problems.splitlines()) == 11

@@ -62,7 +62,7 @@ def test_missing_programs_are_listed_with_their_installation(tmp_path: Path) -> 
     assert "lab" in done.stdout
 
 
-def test_a_program_that_does_not_run_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_program_that_does_not_run_is_not_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tshark").write_text("#!/nowhere/at/all\n")
     (tmp_path / "tshark").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -73,7 +73,7 @@ def test_a_program_that_does_not_run_is_no_failure(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize(("library", "extra"), [("distributed", "dask"), ("psycopg", "postgres")])
-def test_extras_that_are_missing_are_no_failure(monkeypatch: pytest.MonkeyPatch, library: str, extra: str) -> None:
+def test_missing_extras_are_not_a_failure(monkeypatch: pytest.MonkeyPatch, library: str, extra: str) -> None:
     def absent(name: str) -> str:
         if name == library:
             raise PackageNotFoundError(name)
@@ -85,7 +85,7 @@ def test_extras_that_are_missing_are_no_failure(monkeypatch: pytest.MonkeyPatch,
     assert found.problem == f"not installed; get it: pip install 'longpipe[{extra}]'"
 
 
-def test_a_library_too_old_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outdated_library_is_reported_as_broken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "version", lambda name: "1.0" if name == "scipy" else version(name))
     found = part("scipy")
     assert (found.required, found.version) == (True, "1.0")

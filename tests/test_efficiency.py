@@ -53,14 +53,14 @@ def test_packets_fill_the_trunk_in_order_of_their_header_share() -> None:
     assert attainable_bytes(0, [large]) == attainable_bytes(7, []) == 0
 
 
-def test_datagrams_that_fill_a_trunk_are_all_of_it() -> None:
+def test_datagrams_that_fill_a_trunk_have_efficiency_one() -> None:
     result = over_ip("20 s", [call("20 Mbit/s", "1472 B")], trunk_delay="50 ms")
     assert result.attainable_bps == pytest.approx(1e7 * 1472 / 1500)
     # The difference from 1 is due to data in transit at the end, and to the delay of the first packet.
     assert result.efficiency == pytest.approx(1 - 0.05 / 20, abs=2e-4)
 
 
-def test_datagrams_with_tcp_count_as_far_as_they_were_sent() -> None:
+def test_datagrams_beside_tcp_count_by_bytes_sent() -> None:
     groups: list[dict[str, object]] = [{"name": "bulk"}, call("1 Mbit/s", "1400 B")]
     result = over_ip("10 s", groups)
     sent = 8 * dict(zip(*(result.part("flows")[name] for name in ("flow", "sent_bytes")), strict=True))["call"] / 10
@@ -84,7 +84,7 @@ def test_datagrams_with_tcp_count_as_far_as_they_were_sent() -> None:
     ],
     ids=["tbf", "peak", "policer"],
 )
-def test_a_token_bucket_limits_what_the_trunk_can_carry(conditioner: dict[str, object]) -> None:
+def test_token_bucket_limits_the_trunks_capacity(conditioner: dict[str, object]) -> None:
     """The limit is the bucket of 30 KB, full at the start, plus 4 Mbit/s for 10 s."""
     result = over_ip("10 s", [call("20 Mbit/s", "1472 B")], conditioners=[conditioner])
     assert result.attainable_bps == pytest.approx((4e6 + 8 * 30_000 / 10) * 1472 / 1500)
@@ -101,7 +101,7 @@ def test_a_token_bucket_limits_what_the_trunk_can_carry(conditioner: dict[str, o
     ids=["tbf", "policer", "peak"],
 )
 @pytest.mark.parametrize("engine", ["trains", "reference"])
-def test_a_bucket_that_a_warm_up_emptied_adds_nothing_to_its_rate(engine: str, conditioner: dict[str, object]) -> None:
+def test_bucket_emptied_by_the_warm_up_adds_nothing(engine: str, conditioner: dict[str, object]) -> None:
     # 20 Mbit/s empty the bucket of 2 MB within 2 s.
     fields = {"kind": "dumbbell", "trunk_rate": "30 Mbit/s", "access_rate": "1 Gbit/s"}
     network = {**fields, "group": [call("20 Mbit/s", "1472 B")], "conditioners": [conditioner]}
@@ -111,7 +111,7 @@ def test_a_bucket_that_a_warm_up_emptied_adds_nothing_to_its_rate(engine: str, c
     assert 0.999 < result.efficiency <= 1
 
 
-def test_a_bucket_that_is_full_after_the_warm_up_adds_to_its_rate() -> None:
+def test_bucket_filled_after_the_warm_up_adds_its_burst() -> None:
     policer = {"kind": "policer", "rate": "4 Mbit/s", "burst": "1 MB"}
     network = {"kind": "dumbbell", "trunk_rate": "30 Mbit/s", "access_rate": "1 Gbit/s", "conditioners": [policer]}
     late = {**call("20 Mbit/s", "1472 B"), "start": {"kind": "fixed", "at": "4 s"}}
@@ -140,7 +140,7 @@ def test_policers_of_single_flows_and_marking_policers_do_not_limit_the_trunk() 
     ],
 )
 @pytest.mark.parametrize("warm_up", ["0 s", "2 s"])
-def test_the_shaper_of_cake_limits_what_the_trunk_can_carry(
+def test_cakes_shaper_limits_the_trunks_capacity(
     policy: dict[str, object], payload: int, counted: int, warm_up: str
 ) -> None:
     switch = {"buffer": "30 packets", "policy": {"kind": "cake", "rate": "4 Mbit/s", **policy}}
@@ -154,7 +154,7 @@ def test_the_shaper_of_cake_limits_what_the_trunk_can_carry(
     assert result.flow_limits[0].limited_by == "shaper"
 
 
-def test_a_full_segment_of_tcp_is_counted_as_cake_counts_it() -> None:
+def test_full_tcp_segment_has_the_length_that_cake_uses() -> None:
     """A packet of 1500 bytes and 40 of overhead takes 33 cells."""
     scenario = Scenario.model_validate(
         {
@@ -231,7 +231,7 @@ def test_both_directions_have_an_efficiency_each(tmp_path: Path) -> None:
     assert "efficiency back" in planned
 
 
-def test_segments_that_fill_their_last_cell_carry_more_than_full_ones() -> None:
+def test_cell_aligned_segments_exceed_the_efficiency_of_full_ones() -> None:
     # 472 bytes plus 56 bytes of headers and trailers take 11 cells; a full segment of 500 bytes leaves 20 bytes of its
     # 12 cells empty.
     network = {"kind": "dumbbell", "sources": 60, "trunk_rate": "100 kbit/s", "access_rate": "100 Mbit/s"}
@@ -251,7 +251,7 @@ def test_segments_that_fill_their_last_cell_carry_more_than_full_ones() -> None:
     assert 0.95 < result.efficiency <= 1
 
 
-def test_a_schedule_s_bytes_for_each_packet_carry_no_payload(tmp_path: Path) -> None:
+def test_schedule_overhead_carries_no_payload(tmp_path: Path) -> None:
     schedule = tmp_path / "down"
     schedule.write_text("1\n")
     result = over_ip("10 s", [call("20 Mbit/s", "1472 B")], path={"file": str(schedule)})

@@ -86,7 +86,7 @@ def xml(*several: dict[str, Any]) -> str:
     ],
     ids=["json", "text", "csv", "lower-case csv", "kvn", "comment", "no version", "xml", "gzip", "mark", "z", "ordinal", "nine digits", "least"],
 )  # fmt: skip
-def test_every_form_of_an_omm_is_the_satellite_that_sgp4_s_own_reader_has(tmp_path: Path, content: str | bytes) -> None:
+def test_every_omm_format_equals_the_sgp4_reader(tmp_path: Path, content: str | bytes) -> None:
     satellite = Satrec()
     reference.initialize(satellite, {name: str(value) for name, value in FIELDS.items()})
     _, wanted, _ = satellite.sgp4(*BEGIN)
@@ -94,7 +94,7 @@ def test_every_form_of_an_omm_is_the_satellite_that_sgp4_s_own_reader_has(tmp_pa
     assert read_elements(tmp_path / "v.tle")[0].name == "ISS (ZARYA)"
 
 
-def test_an_epoch_may_be_a_whole_second(tmp_path: Path) -> None:
+def test_epoch_without_fraction_is_accepted(tmp_path: Path) -> None:
     (one,) = read_elements(written(tmp_path, json.dumps([{**FIELDS, "EPOCH": "2026-11-25T12:00:00"}])))
     assert one.epoch == datetime(2026, 11, 25, 12, tzinfo=UTC)
     assert one.satellite.jdsatepoch + one.satellite.jdsatepochF == pytest.approx(2461370.0, abs=1e-9)
@@ -125,7 +125,7 @@ def test_an_epoch_may_be_a_whole_second(tmp_path: Path) -> None:
         "two lines",
     ],
 )
-def test_every_form_of_a_tle_is_the_same_satellite(tmp_path: Path, content: str | bytes) -> None:
+def test_every_tle_format_gives_the_same_satellite(tmp_path: Path, content: str | bytes) -> None:
     lines = TLE.split("\n")
     satellite = Satrec.twoline2rv(lines[1], lines[2])
     _, wanted, _ = satellite.sgp4(*BEGIN)
@@ -177,7 +177,7 @@ def test_error_names_line_or_satellite_and_field(tmp_path: Path, content: str, s
     assert str(caught.value) == f"{file}{said}"
 
 
-def test_elements_of_other_years_are_questioned(tmp_path: Path) -> None:
+def test_elements_of_other_years_cause_a_warning(tmp_path: Path) -> None:
     file = written(tmp_path, TLE)
     assert Constellation.of_file(file).doubts == ()
     (line,) = Constellation.of_file(file, epoch=datetime(2020, 3, 14, tzinfo=UTC)).doubts

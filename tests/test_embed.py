@@ -28,7 +28,7 @@ def block(name: str) -> str:
     return found[1]
 
 
-def test_the_pages_scenario_is_that_of_the_example(tmp_path: Path) -> None:
+def test_scenario_of_the_page_equals_the_example(tmp_path: Path) -> None:
     (tmp_path / "path.toml").write_text(block("path.toml"))
     example = Scenario.from_toml(ROOT / "integrations" / "embed" / "tests" / "path.toml")
     assert Scenario.from_toml(tmp_path / "path.toml").resolved == example.resolved

@@ -85,7 +85,7 @@ def shows_data(panel: Axes) -> bool:
 
 
 @pytest.mark.parametrize("kind", PICTURES)
-def test_a_picture_of_any_flow_shows_data_or_is_an_error_of_one_line(kind: str) -> None:
+def test_picture_of_any_flow_shows_data_or_fails(kind: str) -> None:
     found = {}
     for name in (group["name"] for group in GROUPS):
         try:
@@ -107,7 +107,7 @@ def test_a_picture_of_any_flow_shows_data_or_is_an_error_of_one_line(kind: str) 
         assert not found
 
 
-def test_panels_of_flows_without_data_are_omitted_and_the_title_says_so() -> None:
+def test_panels_without_data_are_omitted_and_named_in_title() -> None:
     for picture, lacks in ((pictures.window, "congestion window"), (pictures.rtt, "round trips")):
         figure = picture(run(), most=None)
         assert len(figure.axes) == 6
@@ -175,7 +175,7 @@ def test_comparisons_show_the_first_flow_with_data_in_any_run(kind: str, draw: C
     assert draw({"a": run(), "b": run()}, kind).get_suptitle().endswith(" of greedy")
 
 
-def test_an_overlay_of_a_flow_without_data_lists_those_with_data() -> None:
+def test_overlay_of_a_flow_without_data_suggests_others() -> None:
     lists = "in any run in the time shown; accepts greedy, file, web, stream, tv, upload"
     with pytest.raises(ScenarioError, match=rf"^flow: no RTT samples of call {lists}$"):
         pictures.overlay({"a": run(), "b": run()}, "rtt", ["call"])
@@ -210,7 +210,7 @@ def test_delays_of_0_are_shown_and_have_no_logarithmic_axis() -> None:
             picture(run(), ["call"], port=LAST, log=True)
 
 
-def test_delays_of_0_are_at_the_edge_of_a_logarithmic_axis_and_their_number_is_stated() -> None:
+def test_zero_delays_are_counted_at_the_edge_of_logarithmic_axes() -> None:
     points = run().traces["delay"].query(f"port == '{FORTH}' and flow == 'greedy'")
     delayed = points.assign(delay_s=points["delay_s"].where(np.arange(len(points)) % 2 == 1, 0.0))
     runs: dict[str, Run] = {"a": Recorded(SCENARIO, {"delay": delayed}), "b": Recorded(SCENARIO, {"delay": points})}

@@ -234,7 +234,7 @@ NO_CELLS = "IP routers do not queue cells, needs packets, bytes, BDP or a time, 
         ("start.at", "10 s", "start.at: 10 s; needs less than the duration, 10 s"),
     ],
 )
-def test_bad_field_is_named_with_its_value_and_what_is_accepted(field: str, value: object, expected: str) -> None:
+def test_invalid_field_is_named_with_value_and_accepted_values(field: str, value: object, expected: str) -> None:
     assert message(lambda: Scenario(defaults="1996").with_(**{field: value})) == expected
 
 
@@ -257,8 +257,8 @@ def test_bad_field_is_named_with_its_value_and_what_is_accepted(field: str, valu
             "epd",
             f"switch.policy: epd; is for cells, IP routers accept {', '.join(FOR_PACKETS)}",
         ),
-        ("switch.scheduler", "priority", "switch.scheduler: priority; serves cells, IP routers accept fifo"),
-        ("switch.ties", "rotating", "switch.ties: rotating; changes every cell time, IP routers accept port-order, random"),
+        ("switch.scheduler", "priority", "switch.scheduler: priority; is for cells, IP routers accept fifo"),
+        ("switch.ties", "rotating", "switch.ties: rotating; is for cells, IP routers accept port-order, random"),
         ("network.vbr", {}, "network.vbr: sends cells, which IP links do not carry; needs framing 'aal5'"),
     ],
 )  # fmt: skip
@@ -324,7 +324,7 @@ def test_two_misspelt_fields_have_a_line_each() -> None:
     ] == [True, True]
 
 
-def test_problems_between_fields_have_their_lines_too() -> None:
+def test_cross_field_problems_have_one_line_each() -> None:
     changes = {"tcp.receiver_window": "256 B", "tcp.timer.initial_rto": "1 tick"}
     with pytest.raises(ScenarioError) as error:
         Scenario(defaults="1996").with_(**changes)
@@ -334,7 +334,7 @@ def test_problems_between_fields_have_their_lines_too() -> None:
     )
 
 
-def test_a_part_built_alone_is_checked_too() -> None:
+def test_separately_created_part_is_validated() -> None:
     assert message(lambda: Dumbbell(sources=0)) == "sources: 0; needs at least 1"
     assert message(lambda: Switch(buffer="-1 cells")) == (
         "buffer: -1 cells; needs at least one full packet and at most 1000000000 cells, or 'unlimited'"
@@ -453,7 +453,7 @@ def test_bad_command_line_is_rejected_in_one_line(
     assert capsys.readouterr().err == f"error: {expected}\n"
 
 
-def test_a_change_may_replace_what_is_wrong_in_a_file(tmp_path: Path) -> None:
+def test_change_may_replace_an_invalid_field_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "bad.toml"
     path.write_text('[switch]\nbuffer = "12 parsec"\n[tcp]\nrecovery = "reno"\n')
     changes = {"switch.buffer": "3000 cells", "tcp.recovery": "sack"}

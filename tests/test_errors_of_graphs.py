@@ -134,13 +134,13 @@ def test_bad_vbr_source_is_rejected_with_its_place(source: dict[str, str], expec
     )
 
 
-def test_a_path_longer_than_times_reach_is_rejected() -> None:
+def test_path_longer_than_the_time_range_is_rejected() -> None:
     switches = [f"s{i}" for i in range(1000)]
     nodes = [{"name": "a", "kind": "host"}, {"name": "b", "kind": "host"}]
     nodes += [{"name": name, "kind": "switch"} for name in switches]
     links = [{**LINK, "between": ends, "delay": "1000 s"} for ends in pairwise(["a", *switches, "b"])]
     network = {**GRAPH, "nodes": nodes, "links": links}
     assert message(lambda: Scenario(defaults="1996").with_(network=network)).splitlines() == [
-        f"network.flows[0].{way}: 1001 links of 1001000 s in all; needs at most 1000000 s"
+        f"network.flows[0].{way}: 1001 links of 1001000 s in total; needs at most 1000000 s"
         for way in ("route", "return_route")
     ]

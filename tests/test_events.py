@@ -36,7 +36,7 @@ def run(recovery: str, path: str = "full buffers") -> Result:
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("recovery", RECOVERIES)
-def test_events_are_those_that_the_senders_count(recovery: str, path: str) -> None:
+def test_events_agree_with_sender_counters(recovery: str, path: str) -> None:
     result = run(recovery, path)
     for flow in result.flows.to_dict("records"):
         counts = loss_events(result, flow["flow"])["event"].value_counts()
@@ -46,7 +46,7 @@ def test_events_are_those_that_the_senders_count(recovery: str, path: str) -> No
 
 @pytest.mark.parametrize("path", ["full buffers", "forced losses"])
 @pytest.mark.parametrize("recovery", RECOVERIES)
-def test_lost_are_as_many_as_the_links_lost(recovery: str, path: str) -> None:
+def test_loss_events_agree_with_link_counters(recovery: str, path: str) -> None:
     result = run(recovery, path)
     found = sum((loss_events(result, flow)["event"] == "lost").sum() for flow in result.flows["flow"])
     trunk = result.ports[result.ports["port"] == "switch1->switch2"]
@@ -79,7 +79,7 @@ def test_events_have_the_length_of_their_segment_or_of_the_outstanding_data(path
 
 
 @pytest.mark.parametrize("recovery", RECOVERIES)
-def test_phases_follow_each_other_through_the_time_shown(recovery: str) -> None:
+def test_phases_are_contiguous_over_the_time_shown(recovery: str) -> None:
     found = phases(run(recovery), "flow1", (0.5, 5.0))
     assert found["begin_s"].iloc[0] == 0.5
     assert found["end_s"].iloc[-1] == 5.0
@@ -88,7 +88,7 @@ def test_phases_follow_each_other_through_the_time_shown(recovery: str) -> None:
     assert ("recovery" in set(found["phase"])) == (recovery in ("reno", "newreno", "sack"))
 
 
-def test_phases_begin_with_the_flow_and_not_before() -> None:
+def test_phases_begin_with_the_flow() -> None:
     start = {"kind": "fixed", "at": "1500 ms"}
     result = simulate(Scenario(defaults="1996", duration="3 s").with_(start=start, **{"traces.cwnd": True}))
     assert phases(result, "flow1")["begin_s"].iloc[0] == 1.5
@@ -123,7 +123,7 @@ def by_records(control: str, loss: float, hystart: str = "") -> Result:
 
 @pytest.mark.parametrize("loss", [0.0, 0.001, 0.02, 0.1])
 @pytest.mark.parametrize("control", ["cubic", "linux-reno", "bbr", "bbr3"])
-def test_events_of_rack_are_those_that_the_sender_counts(control: str, loss: float) -> None:
+def test_rack_events_agree_with_sender_counters(control: str, loss: float) -> None:
     result = by_records(control, loss)
     flow = result.flows.iloc[0]
     counts = loss_events(result, flow["flow"])["event"].value_counts()
@@ -131,7 +131,7 @@ def test_events_of_rack_are_those_that_the_sender_counts(control: str, loss: flo
     assert counts.get("fast retransmit", 0) == flow["fast_retransmits"]
 
 
-def test_a_recovery_of_rack_is_shaded_until_what_was_under_way_is_acknowledged() -> None:
+def test_rack_recovery_is_shaded_until_its_data_are_acknowledged() -> None:
     result = by_records("cubic", 0.0)
     (name,) = result.flows["flow"]
     recovery = phases(result, name).query("phase == 'recovery'").iloc[0]
@@ -207,7 +207,7 @@ RETRANSMISSIONS = {
 
 
 @pytest.mark.parametrize("recovery", RETRANSMISSIONS)
-def test_every_retransmission_has_a_cause_of_its_recovery(recovery: str) -> None:
+def test_every_retransmission_has_a_cause(recovery: str) -> None:
     result = run(recovery, "forced losses")
     rows = result.traces["events"]
     again = rows[rows["kind"] == "retransmit"]
@@ -231,7 +231,7 @@ def test_a_declared_loss_of_rack_was_lost() -> None:
     assert set(declared["sequence_bytes"]) <= set(lost["sequence_bytes"])
 
 
-def test_reductions_have_the_cause_of_the_loss_and_are_those_of_the_flow() -> None:
+def test_reductions_have_causes_and_agree_with_flow_counters() -> None:
     result = by_records("cubic", 0.02)
     rows = result.traces["events"]
     reductions = rows[rows["kind"] == "reduction"]
@@ -350,7 +350,7 @@ def test_slow_start_ends_at_the_threshold() -> None:
         assert below.all() if phase["phase"] == "slow start" else not below.any()
 
 
-def test_a_window_has_marks_and_shades_or_shades_alone() -> None:
+def test_window_picture_has_shades_and_optional_marks() -> None:
     result = run("newreno")
     words = _legend(pictures.window(result, flows=["flow1"]))
     assert {"slow start", "recovery", "lost", "fast retransmit"} <= words
@@ -361,7 +361,7 @@ def test_a_window_has_marks_and_shades_or_shades_alone() -> None:
 
 
 @pytest.mark.parametrize("picture", [pictures.window, pictures.sequence])
-def test_segments_are_bytes_by_the_segment(picture: Callable[..., Figure]) -> None:
+def test_segments_are_bytes_divided_by_mss(picture: Callable[..., Figure]) -> None:
     tops = {
         unit: picture(run("sack"), flows=["flow1"], unit=unit).axes[0].get_ylim()[1] for unit in ("bytes", "segments")
     }
@@ -378,8 +378,8 @@ def test_compared_runs_have_a_panel_each_and_the_same_axes(kind: str) -> None:
     assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim()
     assert figure.axes[0].get_xlim() == figure.axes[1].get_xlim() == (0, 6)
     assert figure.get_suptitle().startswith("fiber: ")
-    colours = [{line.get_label(): line.get_color() for line in panel.get_lines()} for panel in figure.axes]
-    assert all(colours[0][name] == colours[1][name] for name in colours[0].keys() & colours[1].keys())
+    colors = [{line.get_label(): line.get_color() for line in panel.get_lines()} for panel in figure.axes]
+    assert all(colors[0][name] == colors[1][name] for name in colors[0].keys() & colors[1].keys())
 
 
 def test_a_title_has_lines_that_fit() -> None:
@@ -400,7 +400,7 @@ def test_incomparable_runs_are_rejected() -> None:
         pictures.compare({"Reno": one, "SACK": two}, "windows")
 
 
-def test_the_command_compares_and_says_what_was_set(tmp_path: Path) -> None:
+def test_command_compares_and_states_settings(tmp_path: Path) -> None:
     scenario, figure = tmp_path / "geo.toml", tmp_path / "a.svg"
     scenario.write_text(Scenario.example("geo").with_(duration="3 s").to_toml())
     compared = ("--compare", "tcp.recovery=reno,sack", "--set", "network.sources=2")

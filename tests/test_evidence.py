@@ -19,7 +19,7 @@ from longpipe.extensions import COMMANDS, CONFIGURATIONS, REPLAYS, extensions, l
 PYTHON: Final = Path(__file__).parents[1] / "python"
 
 
-def test_product_names_no_module_of_the_evidence() -> None:
+def test_product_does_not_import_the_evidence_package() -> None:
     files = sorted((PYTHON / "longpipe").rglob("*.py"))
     named = re.compile(r"\blongpipe_evidence\b")
     assert len(files) > 400

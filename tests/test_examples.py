@@ -171,7 +171,7 @@ def sack(tmp_path: Path) -> Path:
     return file
 
 
-def test_setting_brings_what_it_needs_and_says_so(sack: Path) -> None:
+def test_setting_adds_its_requirements_and_reports_them(sack: Path) -> None:
     done = commands.run("run", sack, "--set", "tcp.congestion=prague", "--no-store")
     assert done.returncode == 0
     assert "prague TCP with rack" in done.stdout
@@ -194,7 +194,7 @@ def test_invalid_file_is_not_repaired_by_an_unrelated_setting(sack: Path) -> Non
     assert commands.run("run", sack, "--set", "duration=2 s", "--no-store").returncode == 2
 
 
-def test_setting_of_a_group_leaves_other_groups_alone(sack: Path) -> None:
+def test_setting_of_a_group_does_not_change_other_groups(sack: Path) -> None:
     sack.write_text(SACK.replace("sources = 1", "group = [{name = 'one'}, {name = 'other'}]"))
     build = partial(Scenario.from_toml, sack)
     scenario, added = with_remedies(build, {"network.group.1.tcp.congestion": "bbr"})
@@ -215,7 +215,7 @@ def test_profile_names_the_fields_that_it_does_not_determine(sack: Path) -> None
     assert "note" not in whole.stderr
 
 
-def test_packets_for_an_atm_example_name_framing_and_buffer(tmp_path: Path) -> None:
+def test_atm_example_over_packets_needs_framing_and_buffer(tmp_path: Path) -> None:
     file = tmp_path / "lan.toml"
     commands.run("init", file, "--example", "lan-96")
     done = commands.run("run", file, "--set", "switch.policy=fq-codel", "--no-store")

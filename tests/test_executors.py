@@ -30,7 +30,7 @@ def kill(pid: int | None) -> int:
 
 
 @pytest.mark.parametrize("where", [None, "processes", Processes(1), ThreadPoolExecutor(2)])
-def test_every_executor_gives_the_runs_of_this_process_and_names_what_failed(where: Where) -> None:
+def test_every_executor_equals_local_runs_and_names_failures(where: Where) -> None:
     found = outcomes(where, [(SHORT, seed) for seed in (1, -1, 2)])
     assert found.pop(-1) == Failure("seed: -1; needs a whole number from 0 to 18446744073709551615")
     assert found == expected(SHORT, (1, 2))
@@ -38,7 +38,7 @@ def test_every_executor_gives_the_runs_of_this_process_and_names_what_failed(whe
 
 @pytest.mark.parametrize("runner", [Processes(2), Futures(ThreadPoolExecutor(2), 2)])
 @pytest.mark.usefixtures("one_run_per_task")
-def test_jobs_are_taken_as_there_is_room_for_them(runner: Executor) -> None:
+def test_jobs_are_submitted_as_workers_become_free(runner: Executor) -> None:
     taken: list[int] = []
 
     def jobs() -> Iterator[Job]:
@@ -52,7 +52,7 @@ def test_jobs_are_taken_as_there_is_room_for_them(runner: Executor) -> None:
 
 
 @pytest.mark.usefixtures("one_run_per_task")
-def test_a_worker_that_dies_is_replaced_and_its_run_done_again() -> None:
+def test_dead_worker_is_replaced_and_its_run_repeated() -> None:
     killed: list[int] = []
 
     def jobs() -> Iterator[Job]:
@@ -65,7 +65,7 @@ def test_a_worker_that_dies_is_replaced_and_its_run_done_again() -> None:
     assert killed
 
 
-def test_a_run_that_kills_every_worker_is_named_and_the_others_are_done() -> None:
+def test_run_that_kills_every_worker_is_named_and_others_finish() -> None:
     fatal = Fatal(name="fatal", duration="20 ms")
     found = outcomes(Processes(2), [(fatal if seed == 2 else SHORT, seed) for seed in range(1, 7)])
     assert found.pop(2) == Failure("its worker process died 3 times, the last one by SIGKILL (out of memory?)")
@@ -93,13 +93,13 @@ def test_a_script_needs_no_guard(start: str, tmp_path: Path) -> None:
     assert start == "stdin" or told.endswith("unguarded.py")
 
 
-def test_workers_that_cannot_start_are_an_error_and_not_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_that_cannot_start_cause_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("longpipe.executors.processes._serve", os._exit)
     with pytest.raises(ExecutorError, match="3 worker processes died before their first run, the last one with"):
         list(Processes(1).run([(SHORT, 1)]))
 
 
-def test_a_broken_pool_names_what_it_ran() -> None:
+def test_broken_pool_names_its_runs() -> None:
     pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
     with pool, pytest.raises(ExecutorError, match=r"the executor broke .* in it: scenario 'fatal', seed 1"):
         outcomes(Futures(pool), [(Fatal(name="fatal", duration="20 ms"), 1)])

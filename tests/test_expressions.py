@@ -58,7 +58,7 @@ def share(result: Result) -> float:
         ("abs(a.throughput - 1 Gbit/s) / 1 cell", "Mbit/s", lambda a, b: abs(a - 1e9)),
     ],
 )
-def test_an_expression_is_that_of_the_values(text: str, unit: str, of: object) -> None:
+def test_expression_is_evaluated_on_the_values(text: str, unit: str, of: object) -> None:
     result = simulate(BASE)
     a, b = result.throughputs_bps.tolist()
     assert a > 0
@@ -97,7 +97,7 @@ def test_invalid_expression_is_rejected_in_one_line(text: str) -> None:
     assert len(str(error.value)) < 600
 
 
-def test_measures_may_use_those_before_them_by_name(tmp_path: Path) -> None:
+def test_measures_may_use_earlier_measures_by_name(tmp_path: Path) -> None:
     asked = ("a=flow:a.throughput", "b=flow:b-1.throughput", "share=a/(a+b)")
     found = study(asked)
     frame = found.frame()
@@ -125,7 +125,7 @@ def test_measures_may_use_those_before_them_by_name(tmp_path: Path) -> None:
     assert "share" in until.runs
 
 
-def test_a_quantile_over_replications_has_an_interval_where_there_are_enough() -> None:
+def test_quantile_over_enough_replications_has_an_interval() -> None:
     # The ranks and the minimum numbers are those of binomial sums (David and Nagaraja 2003, section 7.1).
     assert [ranks(n, share) for n, share in ((20, 0.5), (30, 0.5), (100, 0.5), (60, 0.95))] == [
         (6, 15), (10, 21), (40, 60), (52, 60),
@@ -157,7 +157,7 @@ def test_an_expression_of_columns_reads_no_results(monkeypatch: pytest.MonkeyPat
     assert means.iloc[:, 3].tolist() == pytest.approx((means["throughput_bps"] / 1e6).tolist())
 
 
-def test_a_function_is_stored_by_its_file(tmp_path: Path) -> None:
+def test_function_is_identified_by_its_file(tmp_path: Path) -> None:
     file = tmp_path / "own.py"
     file.write_text("def doubled_bps(result):\n    return 2 * result.total_bps\n\nnumber = 1\n")
     found = study((f"{file}:doubled_bps",))

@@ -53,7 +53,7 @@ def test_run_at_bounds_of_fields_has_results_or_one_error(number: int, folder: P
     assert done.returncode == 0 or "error: " in done.stderr, settings
 
 
-def test_packets_that_cake_counts_as_nothing_have_no_limit() -> None:
+def test_packets_with_length_zero_in_cake_are_unlimited() -> None:
     scenario = Scenario.from_toml("""
 framing = "ip"
 duration = "1 s"

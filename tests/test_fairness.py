@@ -26,7 +26,7 @@ def mixed() -> Scenario:
     return Scenario.example("web-and-bulk").with_(duration="20 s")
 
 
-def test_a_web_user_served_in_full_has_its_share(mixed: Scenario) -> None:
+def test_satisfied_web_user_has_its_share(mixed: Scenario) -> None:
     group = [{"name": "web", "traffic": "web"}, {"name": "bulk"}]
     beside = mixed.with_(**{"network.group": group, "network.trunk_delay": "5 ms"})
     result = simulate(beside)
@@ -51,7 +51,7 @@ def test_equal_flows_have_the_index_of_their_throughputs(mixed: Scenario) -> Non
     assert result.fairness == fairness(result.throughputs_bps)
 
 
-def test_datagrams_leave_tcp_the_rest_to_share(mixed: Scenario) -> None:
+def test_tcp_shares_capacity_left_by_datagrams(mixed: Scenario) -> None:
     groups = [
         {"name": "back", "direction": "back"},
         {"name": "voice", "traffic": "voice"},

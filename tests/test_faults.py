@@ -56,7 +56,7 @@ def test_campaign_outlives_a_restart_of_the_database(own_server: Path, monkeypat
         pd.testing.assert_frame_equal(study.frame(), calm(), check_exact=True)
 
 
-def test_end_of_one_connection_is_no_fault(database: str) -> None:
+def test_end_of_one_connection_is_tolerated(database: str) -> None:
     with closing(Store(database)) as store:
         study = Study(DESIGN, store)
         address = database.replace("&", "?")

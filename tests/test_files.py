@@ -13,7 +13,7 @@ from longpipe.system import files
 SCENARIO = 'schema = 1\nname = "a"\nduration = "20 ms"\n'
 
 
-def test_a_link_in_the_place_of_a_partial_file_is_not_followed(tmp_path: Path) -> None:
+def test_link_named_like_a_partial_file_is_not_followed(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("precious")
     (tmp_path / f".out.txt.{os.getpid()}.partial").symlink_to(victim)
@@ -22,9 +22,7 @@ def test_a_link_in_the_place_of_a_partial_file_is_not_followed(tmp_path: Path) -
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.txt", "victim"]
 
 
-def test_a_partial_file_that_another_process_makes_meanwhile_is_rejected(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_partial_file_of_a_concurrent_process_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     partial = tmp_path / f".out.txt.{os.getpid()}.partial"
 
     def raced(path: Path, *, missing_ok: bool) -> None:
@@ -39,7 +37,7 @@ def test_a_partial_file_that_another_process_makes_meanwhile_is_rejected(
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_an_output_that_is_an_input_is_rejected_whatever_comes_first(tmp_path: Path) -> None:
+def test_output_equal_to_an_input_is_rejected_in_any_order(tmp_path: Path) -> None:
     place, link = tmp_path / "a.toml", tmp_path / "b.toml"
     place.write_text("x")
     link.hardlink_to(place)
@@ -70,7 +68,7 @@ def test_an_output_that_is_an_input_is_rejected_whatever_comes_first(tmp_path: P
         ["analyse", "table.csv", "--response", "efficiency", "--factors", "buffer", "--json", "table.csv"],
     ],
 )
-def test_commands_leave_their_inputs_alone(
+def test_commands_do_not_change_their_inputs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -102,7 +100,7 @@ def test_two_outputs_in_one_file_are_rejected(tmp_path: Path, monkeypatch: pytes
     assert not (tmp_path / "b").exists()
 
 
-def test_pipes_and_devices_are_written_and_not_replaced(tmp_path: Path) -> None:
+def test_pipes_and_devices_are_written_in_place(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     # A pipe without a reader does not block, but causes an error that names the pipe.

@@ -41,7 +41,7 @@ def longpipe(*arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def lossy() -> PathFit:
-    """Returns a capture over a path of 5.7 Mbit/s, 215 ms, 51 packets and losses of .14 %; the run takes 20 s."""
+    """Returns a capture over a path of 5.7 Mbit/s, 215 ms, 51 packets and losses of 0.14 %; the run takes 20 s."""
     return fit(observe(LOSSY), CONTROLS)
 
 
@@ -63,7 +63,7 @@ def test_kinds_of_losses_are_distinguished_and_the_buffer_is_exact(lossy: PathFi
     assert 0.0014 in lossy.loss_probability
 
 
-def test_the_sender_is_cubic(lossy: PathFit) -> None:
+def test_fit_recognizes_cubic(lossy: PathFit) -> None:
     shares = lossy.control_shares()
     assert next(iter(shares)) == "cubic"
     assert shares["cubic"] > 0.95
@@ -78,7 +78,7 @@ def test_a_capture_that_no_candidate_explains_is_reported(lossy: PathFit) -> Non
     assert "no candidate explains the capture: the best one's data in flight differ by 60%" in doubt
 
 
-def test_queues_alike_are_those_like_the_likeliest_one(lossy: PathFit) -> None:
+def test_similar_queues_are_listed_with_the_likeliest(lossy: PathFit) -> None:
     """The most likely setting of RED is closer than tail drop, but the mean of both settings is not."""
     first = lossy.best.series
     other = replace(first, in_flight=2 * first.in_flight)
@@ -96,7 +96,7 @@ def test_queues_alike_are_those_like_the_likeliest_one(lossy: PathFit) -> None:
     assert alone.same_queues == ("pie",)
 
 
-def test_a_loss_below_the_longest_queue_is_no_overflow() -> None:
+def test_loss_below_the_longest_queue_is_not_an_overflow() -> None:
     """A loss shortens the queue soon after, so a random one is often near the maximum, but the queue still grows."""
     queue = np.concatenate([np.linspace(0, 110, 5000), np.linspace(60, 90, 5000)])
     lost = np.zeros(len(queue), bool)
@@ -122,7 +122,7 @@ def test_disciplines_with_the_same_simulation_count_as_one(lossy: PathFit) -> No
     assert list(replace(lossy, queues=queues[:2]).queue_shares()) == ["red", "codel"]
 
 
-def test_a_queue_that_is_almost_always_full_is_no_aqm() -> None:
+def test_almost_always_full_queue_is_not_an_aqm() -> None:
     found = fit(observe(SHORT), ("cubic",))
     assert found.best.queue == "tail-drop"
     assert found.features.buffer is not None
@@ -131,7 +131,7 @@ def test_a_queue_that_is_almost_always_full_is_no_aqm() -> None:
     assert found.features.rate_bps.value == pytest.approx(8.8e6 * IP_SHARE, rel=1e-4)
 
 
-def test_the_file_runs_and_keeps_the_estimates(lossy: PathFit, tmp_path: Path) -> None:
+def test_fitted_scenario_runs_and_contains_the_estimates(lossy: PathFit, tmp_path: Path) -> None:
     path = tmp_path / "path.toml"
     beside = write(report(lossy), path)
     assert beside == tmp_path / "path.fit.json"
@@ -156,7 +156,7 @@ def test_the_file_runs_and_keeps_the_estimates(lossy: PathFit, tmp_path: Path) -
     assert again.measures == found.measures
 
 
-def test_the_file_keeps_what_is_known(lossy: PathFit) -> None:
+def test_fitted_scenario_keeps_known_fields(lossy: PathFit) -> None:
     known = replace(lossy, fixed={"tcp.hz": 1000})
     assert scenario(known).tcp.hz == 1000
     assert scenario(lossy).tcp.hz == 250
@@ -251,7 +251,7 @@ def test_a_scenario_without_tcp_has_neither_goodput_nor_rtt(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("control", ["bbr", "scalable"])
-def test_longpipes_own_captures_give_the_control_back(control: str, tmp_path: Path) -> None:
+def test_fit_recognizes_controls_in_simulated_captures(control: str, tmp_path: Path) -> None:
     text = f"""
         framing = "ip"
         duration = "15 s"
@@ -275,7 +275,7 @@ def test_longpipes_own_captures_give_the_control_back(control: str, tmp_path: Pa
     assert found.features.rate_bps.value == pytest.approx(8e6, rel=0.01)
 
 
-def test_commands_say_what_is_known(tmp_path: Path) -> None:
+def test_commands_name_known_fields(tmp_path: Path) -> None:
     path, picture = tmp_path / "p.toml", tmp_path / "p.png"
     printed = longpipe("fit", str(LOSSY), "-o", str(path), "--controls", "cubic,linux-reno")
     assert "5.6473 Mbit/s" in printed

@@ -48,7 +48,7 @@ def test_a_policer_is_recognized_with_its_rate_and_burst(tmp_path: Path, control
 
 @pytest.mark.parametrize("probability", [0.001, 0.003, 0.01, 0.03, 0.1])
 @pytest.mark.parametrize("control", ["cubic", "bbr"])
-def test_random_losses_are_no_policer(tmp_path: Path, control: str, probability: float) -> None:
+def test_random_losses_are_not_a_policer(tmp_path: Path, control: str, probability: float) -> None:
     loss = {"kind": "bernoulli", "probability": probability}
     assert recognized(captured(tmp_path / "flow.pcapng", control, trunk_rate="20 Mbit/s", trunk_loss=loss)) is None
 
@@ -62,7 +62,7 @@ def test_random_losses_are_no_policer(tmp_path: Path, control: str, probability:
     ],
     ids=["tail drop", "shaper"],
 )
-def test_a_queue_that_overflows_is_no_policer(tmp_path: Path, control: str, network: dict[str, object]) -> None:
+def test_overflowing_queue_is_not_a_policer(tmp_path: Path, control: str, network: dict[str, object]) -> None:
     assert recognized(captured(tmp_path / "flow.pcapng", control, **network)) is None
 
 

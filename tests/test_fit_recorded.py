@@ -104,7 +104,7 @@ def test_a_rate_of_sent_packets_causes_a_note() -> None:
     assert note.startswith("the rates are those of sent packets, including lost ones")
 
 
-def test_iperf3_over_a_long_path_writes_a_third_of_its_send_buffer_at_once() -> None:
+def test_iperf3_writes_a_third_of_its_send_buffer() -> None:
     """Its intervals of 1 s contain 0, 10 or 20 blocks, which are 0, 10.5 or 21 Mbit/s; the path has 10."""
     found = fit_recorded(read(DATA / "iperf3-geo.json.gz"))
     rate = found.estimates["rate"]
@@ -289,7 +289,10 @@ def test_file_with_a_single_rate_has_an_observed_goodput(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("file", "said"),
     [
-        ("ping.txt", "without a transfer that filled a path; needs a capture, or ss -tin, iperf3 JSON, iperf 2, flent"),
+        (
+            "ping.txt",
+            "contains no transfer that filled a path; needs a capture, or ss -tin, iperf3 JSON, iperf 2, flent",
+        ),
         ("iperf3-reverse.json.gz", "no RTTs over time; needs the sender's file on Linux: run iperf3 without -R"),
         ("iperf3-udp.json.gz", "UDP; needs a TCP or QUIC transfer"),
         ("ping.flent.gz", "no transfer; needs a test with a TCP transfer"),
@@ -319,7 +322,7 @@ def test_impossible_counters_are_rejected(counter: str, damaged: str, said: str,
     assert "\n" not in str(caught.value)
 
 
-def test_the_command_prints_what_a_log_cannot_tell(tmp_path: Path) -> None:
+def test_command_prints_unknown_properties_of_a_log(tmp_path: Path) -> None:
     done = run("fit", str(DATA / "ss.txt.gz"), "-o", str(tmp_path / "p.toml"))
     assert done.returncode == 0, done.stderr
     assert "bbr 100%" in done.stdout
@@ -330,7 +333,7 @@ def test_the_command_prints_what_a_log_cannot_tell(tmp_path: Path) -> None:
     assert "--controls: bbr,cubic; needs a capture" in done.stderr
 
 
-def test_a_capture_of_the_machines_kernel_gives_the_path_back() -> None:
+def test_fit_of_a_real_kernels_capture_finds_the_path() -> None:
     """The capture is from tcpdump at the sender of `longpipe live` over IPv6, with the machine's kernel and longpipe's
     path.
     """

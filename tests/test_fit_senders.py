@@ -110,9 +110,7 @@ def whole(bulk: Path) -> ObservedFlow:
 
 
 @pytest.mark.parametrize("messages", [(37,), (300,), (517, 126), (1200, 64, 300)])
-def test_messages_before_the_transfer_are_no_first_flight(
-    bulk: Path, whole: ObservedFlow, messages: tuple[int, ...]
-) -> None:
+def test_messages_before_the_transfer_are_ignored(bulk: Path, whole: ObservedFlow, messages: tuple[int, ...]) -> None:
     """An iperf3 cookie, an HTTP request, a TLS handshake, and a longer exchange."""
     seen = observe(without_handshake(bulk, messages))
     assert seen.message_bytes == sum(messages)
@@ -127,7 +125,7 @@ def test_messages_before_the_transfer_are_no_first_flight(
 
 
 @pytest.mark.parametrize("paced", [False, True])
-def test_pacing_is_recognised(paced: bool, tmp_path: Path) -> None:
+def test_pacing_is_recognized(paced: bool, tmp_path: Path) -> None:
     found = fitted(observe(captured(tmp_path, **{"tcp.pacing": paced, "tcp.congestion": "cubic"})))
     assert found.best.hypothesis.control == "cubic"
     assert found.best.hypothesis.paced == paced
@@ -143,7 +141,7 @@ def test_a_transfer_that_ends_has_no_doubts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("traffic", ["greedy", {"kind": "stream", "rate": "12 Mbit/s"}])
-def test_a_limit_at_the_sender_is_recognised(traffic: object, tmp_path: Path) -> None:
+def test_a_limit_at_the_sender_is_recognized(traffic: object, tmp_path: Path) -> None:
     """A limit of 150 kB, as of a send buffer, and an application that writes at 12 Mbit/s."""
     window = "150 kB" if traffic == "greedy" else "auto"
     capture = captured(tmp_path, traffic=traffic, **{"tcp.receiver_window": window})
@@ -191,7 +189,7 @@ def test_an_outage_is_named_instead_of_the_application(tmp_path: Path) -> None:
     assert not any("application" in doubt for doubt in told.doubts)
 
 
-def test_fit_writes_files_only_where_told(tmp_path: Path) -> None:
+def test_fit_writes_only_requested_files(tmp_path: Path) -> None:
     capture = Path(__file__).parent / "data" / "measured" / "linux-cubic-25ms.pcap.gz"
     done = run("fit", str(capture), "--controls", "cubic", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

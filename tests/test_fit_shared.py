@@ -20,7 +20,7 @@ MSS = {"mss": "1448 B", "receiver_window": "auto"}
 
 
 def captured(path: Path, *, rate: str, delays: list[str], buffer: int, controls: list[str], policy: str) -> Path:
-    """Returns a capture at one host, whose flows share a trunk to several receivers, one of each delay behind it."""
+    """Returns a capture at a host whose flows share a trunk to several receivers, one per delay."""
     nodes = [{"name": name, "kind": "switch" if name in "st" else "host"} for name in ("a", "s", "t")]
     nodes += [{"name": f"b{place}", "kind": "host"} for place in range(len(delays))]
     links = [
@@ -95,7 +95,7 @@ def test_scenario_contains_the_flows_that_share_the_bottleneck(tmp_path: Path) -
     assert goodput.changed[0] < 7e6
 
 
-def test_flows_in_separate_queues_give_no_certainty(tmp_path: Path) -> None:
+def test_flows_in_separate_queues_leave_the_buffer_uncertain(tmp_path: Path) -> None:
     path = captured(
         tmp_path / "host.pcapng",
         rate="8 Mbit/s",
@@ -114,7 +114,7 @@ def test_flows_in_separate_queues_give_no_certainty(tmp_path: Path) -> None:
     assert all(math.isnan(one.changed[1]) for one in predicted.measures)
 
 
-def test_losses_of_a_run_are_those_of_each_flow(tmp_path: Path) -> None:
+def test_losses_of_a_run_are_attributed_to_each_flow(tmp_path: Path) -> None:
     path = captured(
         tmp_path / "host.pcapng",
         rate="8 Mbit/s",

@@ -179,7 +179,7 @@ def test_goodput_of_one_cubic_flow_does_not_follow_the_rate(monkeypatch: pytest.
     assert 0.6 < bbr.mean < 1
 
 
-def test_transfers_that_do_not_follow_the_rate_determine_nothing_of_it(
+def test_transfers_that_do_not_follow_the_rate_are_not_used(
     files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The daily curve of a goodput that does not depend on the rate is not that of the rate."""

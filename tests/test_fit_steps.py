@@ -125,7 +125,7 @@ def intervals(rates: list[float], bits: float = 12_000.0) -> BusyIntervals:
     return BusyIntervals(begin, lengths, np.full(len(rates), bits), zeros.astype(np.int64), zeros)
 
 
-def test_noise_of_single_intervals_is_no_step() -> None:
+def test_noise_of_single_intervals_is_not_a_step() -> None:
     random = np.random.default_rng(7)
     noisy = (1e7 * np.exp(random.normal(0, 0.2, 4000))).tolist()
     assert rate_steps(intervals(noisy), 12_000, 0.0) == ()
@@ -136,7 +136,7 @@ def test_noise_of_single_intervals_is_no_step() -> None:
     assert found[1].at_s == pytest.approx(2000 * 12_000 / 1e7, rel=0.05)
 
 
-def test_a_rate_that_lasts_less_than_a_round_trip_is_no_step() -> None:
+def test_rate_shorter_than_an_rtt_is_not_a_step() -> None:
     """ACKs that the machine delays for some milliseconds arrive in a burst afterwards."""
     constant = (1.6e7 * np.exp(np.random.default_rng(3).normal(0, 0.002, 4000))).tolist()
     burst = [*constant[:2000], *[rate * 1.5 for rate in constant[2000:2024]], *constant[2024:]]
@@ -147,7 +147,7 @@ def test_a_rate_that_lasts_less_than_a_round_trip_is_no_step() -> None:
     assert len(rate_steps(intervals(stepped), 12_000, 0.015)) == 2
 
 
-def test_a_pause_of_a_host_is_no_step() -> None:
+def test_pause_of_a_host_is_not_a_step() -> None:
     """On a busy machine, `longpipe live` or a program under it pauses for a few milliseconds."""
     constant = (1.6e7 * np.exp(np.random.default_rng(4).normal(0, 0.002, 4000))).tolist()
 

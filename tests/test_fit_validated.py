@@ -160,7 +160,7 @@ def test_a_lower_bound_of_the_rate_is_right_if_it_is_true() -> None:
     assert "rate within 1 %, or a correct bound" in failed(rate_bps_value=16e6, rate_bps_low=16e6, **bound)
 
 
-def test_a_prediction_that_the_capture_does_not_determine_needs_only_a_true_interval() -> None:
+def test_undetermined_prediction_needs_only_a_true_interval() -> None:
     wide: dict[str, Any] = {"bbr_rtt_ms_mean": 90.0, "bbr_rtt_ms_low": 70.0, "bbr_rtt_ms_high": 150.0, "drops": 0}
     # The buffer is known, so that the prediction is wrong.
     assert "prediction without random losses" in failed(**wide)
@@ -169,7 +169,7 @@ def test_a_prediction_that_the_capture_does_not_determine_needs_only_a_true_inte
     assert "prediction without random losses" in failed(**unknown | {"bbr_rtt_ms_high": 110.0})
 
 
-def test_a_control_that_coincides_with_the_sender_in_linux_counts_as_right() -> None:
+def test_control_identical_in_linux_counts_as_correct() -> None:
     runs, fits = rows(sender="linux-reno")
     found = {one.name: one for one in judged(runs, fits)}
     # All three have the same windows.
@@ -199,7 +199,7 @@ def test_judge_and_collect_exclude_each_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("most", ["abc", "nan"])
-def test_a_maximum_that_is_no_time_is_rejected(most: str, tmp_path: Path) -> None:
+def test_maximum_without_a_time_unit_is_rejected(most: str, tmp_path: Path) -> None:
     done = command("validate", "fit", str(tmp_path), "--most", most)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert f"--most: '{most}'; needs a number of seconds" in done.stderr

@@ -44,12 +44,12 @@ def test_a_receiver_window_below_the_pipe_stays_in_flight() -> None:
     assert rows["in_flight_bytes"].max() == 20 * MSS
 
 
-def test_at_the_end_of_a_file_the_application_is_the_limit_and_nothing_is_in_flight() -> None:
+def test_application_limits_after_the_end_of_a_file() -> None:
     rows = flight(traffic={"kind": "transfer", "size": f"{30 * MSS} B"})
     assert last(rows) == (0, "application")
 
 
-def test_a_paced_sender_waits_for_its_pacer_and_a_greedy_one_for_its_window() -> None:
+def test_paced_sender_waits_for_pacer_and_greedy_for_window() -> None:
     paced = flight(**{"tcp.profile": "linux-6", "tcp.congestion": "bbr", "tcp.receiver_window": "1 MB"})
     assert paced.loc[paced["time_s"] > 1, "limited_by"].isin(["pacing", "cwnd"]).all()
     assert (paced["limited_by"] == "pacing").mean() > 0.3

@@ -12,7 +12,7 @@ SOURCES: Final = Path(__file__).parents[1] / "lab" / "src"
 IMPORT: Final = re.compile(r'(?:\bfrom|\bimport)\s*\(?\s*"(\.[^"]+)"')
 
 
-def test_files_of_the_lab_import_in_no_circle() -> None:
+def test_lab_files_have_no_import_cycles() -> None:
     graph = imports_between_files()
     assert "scenario/part" in graph["page/main"]
     assert circles(graph) == []

@@ -16,7 +16,7 @@ PACKAGES: Final = sorted(path.parent for path in (ROOT / "python").glob("*/__ini
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
-def test_files_and_folders_of_a_package_import_in_no_circle(package: Path) -> None:
+def test_package_files_and_folders_have_no_import_cycles(package: Path) -> None:
     assert circles(imports_between_parts(package)) == []
 
 
@@ -31,7 +31,7 @@ def test_parts_of_the_package_import_only_parts_below_them() -> None:
     assert upwards == []
 
 
-def test_circles_are_strongly_connected_components() -> None:
+def test_cycles_are_strongly_connected_components() -> None:
     assert circles({"a": "b", "b": "c", "c": "a", "d": "ae"}) == [["a", "b", "c"]]
     assert circles({"a": "bc", "b": "a", "c": "d", "d": "c"}) == [["a", "b"], ["c", "d"]]
     assert circles({"a": "bc", "b": "d", "c": "d"}) == []

@@ -13,11 +13,11 @@ PAGE: Final = ROOT / "docs" / "architecture.md"
 
 
 @pytest.mark.parametrize("crate", CRATES.values(), ids=CRATES)
-def test_modules_of_a_crate_have_no_circles(crate: Path) -> None:
+def test_modules_of_a_crate_have_no_cycles(crate: Path) -> None:
     assert circles(floors(crate)) == []
 
 
-def test_architecture_page_lists_the_parts_of_the_network_crate_from_top_to_bottom() -> None:
+def test_architecture_page_lists_network_modules_top_down() -> None:
     graph = floors(CRATES["network"])
     graph.pop("lib")
     _, _, section = PAGE.read_text(encoding="utf-8").partition("## Floors of `crates/network`")
@@ -32,7 +32,7 @@ def test_architecture_page_lists_the_parts_of_the_network_crate_from_top_to_bott
     assert upwards == []
 
 
-def test_circles_are_found_through_every_form_of_dependency(tmp_path: Path) -> None:
+def test_cycles_are_found_through_every_kind_of_dependency(tmp_path: Path) -> None:
     files = {
         "lib.rs": "mod by_use; mod by_path; mod by_impl; mod ground;\npub use ground::Ground;\n",
         "ground/mod.rs": "pub mod deep;\npub use deep::Deep;\npub struct Ground;\nuse crate::by_use::Used;\n",

@@ -253,7 +253,7 @@ def test_the_number_of_flows_and_the_stop_end_the_arrivals() -> None:
     assert list(stopped.arrived["completed"]) == list(stopped.arrived["arrived"])
 
 
-def test_a_warm_up_leaves_out_the_flows_that_arrive_in_it() -> None:
+def test_warm_up_excludes_flows_that_arrive_in_it() -> None:
     whole, rest = simulate(_scenario()), simulate(_scenario(warm_up="4 s"))
     late = whole.completions[whole.completions["arrival_s"] >= 4].reset_index(drop=True)
     assert rest.completions.equals(late)
@@ -293,11 +293,11 @@ def count(result: Result) -> int:
     return len(result.completions)
 
 
-def test_a_measure_of_a_study_that_needs_completions_is_an_error(tmp_path: Path) -> None:
+def test_measure_that_needs_completions_is_rejected_in_a_study(tmp_path: Path) -> None:
     design = Design.full_factorial(_scenario(), [Factor.over("switch.buffer", ["100 packets"])], measures=[count])
     with closing(Study(design, tmp_path / "runs.db", "waits")) as study:
         study.run(workers=1)
-        with pytest.raises(ScenarioError, match=r"^result\.completions: stores, from which studies read runs, do not"):
+        with pytest.raises(ScenarioError, match=r"^result\.completions: not in the store, which keeps only"):
             study.frame()
 
 

@@ -56,7 +56,7 @@ def test_replications_differ() -> None:
 
 
 @pytest.mark.parametrize("at", PEAK_CELLS)
-def test_zero_loss_peaks_at_the_windows_less_what_the_pipe_holds(at: tuple[str, int]) -> None:
+def test_zero_loss_queue_peaks_at_windows_minus_pipe(at: tuple[str, int]) -> None:
     double = next(
         e.replicated
         for e in planned()
@@ -98,7 +98,7 @@ SMALLEST = {(5, 1000), (5, 12000)}
 FROM_TABLES = [claim for claim in PAPER.claims if claim.published]
 
 
-def test_claims_have_numbers_in_a_row() -> None:
+def test_claims_are_numbered_consecutively() -> None:
     assert [claim.id for claim in PAPER.claims] == [f"frr-{n}" for n in range(1, 18)]
 
 
@@ -142,7 +142,7 @@ def test_every_variant_changes_the_experiments_it_applies_to() -> None:
     assert len(set(names)) == len(names)
 
 
-def test_settings_are_those_of_the_paper() -> None:
+def test_settings_equal_those_of_the_paper() -> None:
     wan = next(e.deterministic for e in planned() if e.factors["network"] == "wan")
     assert isinstance(wan, Scenario)
     assert (wan.duration, wan.tcp.receiver_window, wan.switch.ties) == ("20 s", "600000 B", DETERMINISTIC_TIES)

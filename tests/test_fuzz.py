@@ -29,7 +29,7 @@ def test_each_seed_is_read(kind: Format) -> None:
     assert (found.read, found.failures) == (len(kind.seeds), [])
 
 
-def test_fuzzer_detects_forbidden_behaviour_of_a_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fuzzer_detects_forbidden_behavior_of_a_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def hangs(_file: Path) -> None:
         while True:
             pass

@@ -92,7 +92,7 @@ def test_rows_that_two_tables_share_are_one_scenario() -> None:
     assert len({e.replicated.digest() for e in planned()}) == 306 - 12
 
 
-def test_settings_are_those_of_the_paper() -> None:
+def test_settings_equal_those_of_the_paper() -> None:
     for e in planned():
         scenario, network = e.replicated, str(e.factors["network"])
         assert scenario.network.kind == "dumbbell"
@@ -115,7 +115,7 @@ def test_only_replications_draw_random_numbers() -> None:
     assert simulate(drawn, 1).state_hash != simulate(drawn, 2).state_hash
 
 
-def test_satellite_efficiency_has_the_paper_s_denominator_and_the_true_one() -> None:
+def test_satellite_efficiency_has_published_and_true_denominators() -> None:
     satellite = next(e.replicated for e in planned() if e.factors["network"] == "satellite")
     measured = measure(simulate(satellite.with_(duration="2 s")))
     assert measured["efficiency"] / measured["true_efficiency"] == pytest.approx(TAXES)
@@ -124,7 +124,7 @@ def test_satellite_efficiency_has_the_paper_s_denominator_and_the_true_one() -> 
     assert lan["vbr_cells_lost"] == 0
 
 
-def test_claims_have_numbers_in_a_row() -> None:
+def test_claims_are_numbered_consecutively() -> None:
     numbers = [claim.id for claim in PAPER.claims if claim.id not in ("gr-1-phase", "gr-3-plain", "gr-13-second")]
     assert numbers == [f"gr-{n}" for n in range(1, 14)]
 
@@ -179,7 +179,7 @@ def test_starved_runs_are_counted_once_by_efficiency(found: Reproduction) -> Non
     assert counts["from_0.5"] == single["efficiency"].between(0.5, 0.6, inclusive="left").sum()
 
 
-def test_scatter_is_what_main_effects_leave_of_the_published_values(found: Reproduction) -> None:
+def test_scatter_is_the_residual_of_main_effects(found: Reproduction) -> None:
     additive = found.rows.assign(
         published=found.rows["buffer_cells"] / 1e6 + found.rows["tcp"].map({"sack": 0.3, "reno": 0.1, "vanilla": 0.2})
     )
@@ -206,11 +206,11 @@ def test_points_of_the_figures_are_the_rows_of_the_tables(found: Reproduction) -
     assert points.loc[0, "published_efficiency"] == 0.71
 
 
-def test_paper_is_known_by_its_id() -> None:
+def test_paper_is_registered_by_id() -> None:
     assert PAPERS["gr-97"] is gr_97.PAPER
 
 
-def test_values_outside_are_explained_by_the_variant_that_comes_nearest(
+def test_values_outside_are_explained_by_the_nearest_variant(
     found: Reproduction, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     published = PAPER.published().drop_duplicates([*PAPER.factors])

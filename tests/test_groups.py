@@ -125,7 +125,7 @@ def test_scenario_with_groups_survives_writing_and_reading() -> None:
     assert "group" not in Scenario(defaults="1996").to_toml()
 
 
-def test_the_count_of_a_group_is_one_change() -> None:
+def test_count_of_a_group_is_a_single_change() -> None:
     assert len(Scenario.from_toml(MIXED).with_(**{"network.group.0.count": 7}).resolve()["flows"]) == 8
 
 
@@ -133,7 +133,7 @@ def test_the_count_of_a_group_is_one_change() -> None:
     ("network", "message"),
     [
         ({"group": []}, "network.group: empty; needs at least one group"),
-        ({"sources": 3, "group": [{"name": "a"}]}, "network.sources: 3; its groups have 1, needs that or nothing"),
+        ({"sources": 3, "group": [{"name": "a"}]}, "network.sources: 3; the counts of the groups add up to 1; needs this number, or no value"),
         ({"group": [{"name": "a", "count": 0}]}, "network.group[0].count: 0; needs at least 1"),
         ({"group": [{"name": "a", "cuont": 2}]}, "network.group[0].cuont: unknown field; did you mean 'count'? accepts name, count, tcp, traffic, start, stop, class, service, split, access_delay, exit_delay, direction"),
         ({"group": [{"name": "a", "tcp": {"mss": "100 KB"}}]}, "network.group[0].tcp.mss: 100 KB; needs 1 B to 65000 B"),
@@ -192,7 +192,7 @@ def test_compared_levels_that_lead_to_the_same_run_are_rejected(tmp_path: Path) 
     )
 
 
-def test_a_field_has_an_effect_if_a_group_uses_it() -> None:
+def test_field_used_by_a_group_has_an_effect() -> None:
     duel = Scenario(defaults="1996", **DUEL)
     assert overridden(duel, "tcp.congestion") == IGNORED
     assert overridden(duel, "tcp.congestion.beta")

@@ -1,4 +1,4 @@
-"""The time to build, check and summarise scenarios grows in proportion to the number of flows, hosts and groups."""
+"""The time to build, check and summarize scenarios grows in proportion to the number of flows, hosts and groups."""
 
 import gc
 import json
@@ -260,7 +260,7 @@ def test_a_flow_of_each_group_is_checked() -> None:
         ),
     ],
 )
-def test_a_copied_flow_that_is_wrong_is_named(group: object, start: dict[str, str], problem: str) -> None:
+def test_invalid_copied_flow_is_named(group: object, start: dict[str, str], problem: str) -> None:
     network = {"kind": "dumbbell", **({"sources": 6} if group is None else {"group": group})}
     with pytest.raises(ScenarioError) as error:
         Scenario(defaults="1996", network=network, start={"kind": "staggered", **start})
@@ -351,7 +351,7 @@ def test_shared_tables_are_encoded_as_json_encodes_them() -> None:
     assert canonical_json(fields) == json.dumps(fields, sort_keys=True, separators=(",", ":"))
 
 
-def test_many_problems_are_named_in_part() -> None:
+def test_many_problems_are_listed_partially() -> None:
     wrong = star(500)
     wrong["links"] = [{**link, "between": [link["between"][0], "t"]} for link in wrong["links"]]  # type: ignore[attr-defined]
     with pytest.raises(ScenarioError) as refused:
@@ -360,7 +360,7 @@ def test_many_problems_are_named_in_part() -> None:
     assert len(str(refused.value)) < 10_000
 
 
-def test_among_routes_of_equally_many_hops_the_link_written_first_wins() -> None:
+def test_first_link_wins_among_routes_with_equal_hops() -> None:
     links = [("a", "s", "1 Mbit/s", "1 ms")]
     links += [("s", middle, "1 Mbit/s", "1 ms") for middle in ("t", "u")]
     links += [(middle, "v", "1 Mbit/s", "1 ms") for middle in ("u", "t")]
@@ -406,7 +406,7 @@ def test_runs_of_a_study_are_read_by_few_queries(monkeypatch: pytest.MonkeyPatch
         assert (row["seed"], row["buffer"]) == (result.seed, result.scenario.switch.buffer)
 
 
-def test_a_run_that_is_not_in_the_store_is_named_among_those_that_are() -> None:
+def test_run_missing_from_the_store_is_named() -> None:
     store, short = Store(), Scenario(defaults="1996", name="short", duration="1 ms")
     store.keep(simulate(short, 1))
     store.keep(simulate(short, 3))

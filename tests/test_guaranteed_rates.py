@@ -48,7 +48,7 @@ def test_a_flow_without_a_category_equals_one_over_ubr() -> None:
     [
         (
             {"network.access_rate": "10 Mbit/s"},
-            "network.group[0].service.mcr: 36679, 36679 cells/s in all over source1->switch1; needs at most the 23584 "
+            "network.group[0].service.mcr: 36679, 36679 cells/s in total over source1->switch1; needs at most the 23584 "
             "cells/s of the link",
         ),
         (
@@ -69,5 +69,5 @@ def test_impossible_guarantees_are_rejected_in_one_line(changes: dict[str, objec
 
 
 def test_guarantees_that_exceed_the_trunk_together_are_rejected() -> None:
-    with pytest.raises(ScenarioError, match=r"network\.group\[2\]\.service\.mcr: .* in all over switch1->switch2"):
+    with pytest.raises(ScenarioError, match=r"network\.group\[2\]\.service\.mcr: .* in total over switch1->switch2"):
         guaranteed([0.4, 0.4, 0.4])

@@ -51,7 +51,7 @@ def test_readme_states_throughputs_of_its_figure() -> None:
     assert f"keep CUBIC at {rates[0]:.0f} Mbit/s, whereas BBR reaches {rates[1]:.0f} Mbit/s" in text
 
 
-def test_cubic_falls_to_a_third_of_the_goodput_at_few_losses() -> None:
+def test_cubic_has_a_third_of_the_goodput_with_few_losses() -> None:
     assert "falls to a third at a loss rate of 10⁻⁴ (mean of five seeds)" in text_of("cubic-or-bbr.md")
     # 1500 bytes of a packet contain 1448 of payload.
     assert sum(rates_mbps("cubic", 1e-4)) / len(SEEDS) == pytest.approx(100 * 1448 / 1500 / 3, rel=0.1)
@@ -68,7 +68,7 @@ def test_bbr_collapses_at_losses_of_15_to_20_percent() -> None:
 
 
 @pytest.mark.skipif(examples(0, 1) == 0, reason="LONGPIPE_THOROUGH=1 runs all guides' sweeps")
-def test_answer_for_the_gateway_is_as_stated() -> None:
+def test_gateway_answer_equals_the_page() -> None:
     text = " ".join((DOCS / "advise.md").read_text(encoding="utf-8").split())
     queues = "queue:switch.policy=tail-drop,pie,codel,fq-codel"
     buffers = "buffer:switch.buffer=0.1 BDP,0.25 BDP,0.5 BDP,1 BDP,2 BDP"

@@ -159,7 +159,7 @@ def test_rate_and_window_of_the_information_correspond(action: str) -> None:
     assert found[-1]["rate_bps"] > found[0]["rate_bps"]
 
 
-def test_a_rate_below_that_of_the_link_is_what_arrives() -> None:
+def test_rate_below_the_link_rate_arrives_completely() -> None:
     env = LinkEnv(PATH, step="50 ms", most_steps=1000)
     env.reset(seed=1)
     information = {"rate_bps": 4e6}
@@ -176,7 +176,7 @@ def test_a_rate_below_that_of_the_link_is_what_arrives() -> None:
 
 
 @pytest.mark.parametrize("lossy", [False, True])
-def test_a_step_of_acks_ends_with_the_instant_of_the_last_one(lossy: bool) -> None:
+def test_step_counted_in_acks_ends_at_its_last_ack(lossy: bool) -> None:
     """The rule also holds with losses, after which the receiver acknowledges each segment instead of every second one."""
     fields = {"network.trunk_loss": {"kind": "bernoulli", "probability": 0.01}} if lossy else {}
     seen: list[tuple[float, ...]] = []
@@ -199,7 +199,7 @@ def test_a_step_of_acks_ends_with_the_instant_of_the_last_one(lossy: bool) -> No
     )
 
 
-def test_without_actions_orcas_environment_is_cubic() -> None:
+def test_orca_environment_without_actions_is_cubic() -> None:
     """Actions of 0 do not affect the flow's own controller, so that windows equal those of a run without an agent."""
     for scenario in (PATH, PATH.with_(**{"tcp.congestion": "linux-reno"})):
         env = LinkEnv(scenario, action="orca", step="50 ms", most_steps=1000)
@@ -226,7 +226,7 @@ def test_orcas_action_scales_the_window_from_which_cubic_continues() -> None:
     for _ in range(200):
         *_, before = env.step(np.zeros(1, dtype=np.float32))
     *_, after = env.step(np.array([-0.5], dtype=np.float32))
-    # The factor is .5; CUBIC then grows by at most a segment for each of the 10 segments that arrive in 10 ms.
+    # The factor is 0.5; CUBIC then grows by at most a segment for each of the 10 segments that arrive in 10 ms.
     half = before["window_bytes"] / 2
     assert half <= after["window_bytes"] <= half + 11 * 1448
     *_, later = env.step(np.zeros(1, dtype=np.float32))
@@ -334,7 +334,7 @@ def test_threads_and_the_number_of_environments_change_no_bit() -> None:
         assert (one[2 + 4 * step][2], one[4 + 4 * step][2]) == (reward, truncated)
 
 
-def test_an_ended_environment_begins_again_in_the_next_step() -> None:
+def test_ended_environment_resets_in_the_next_step() -> None:
     env = gymnasium.make_vec("longpipe/Link-v0", num_envs=3, scenarios=PATH, step="10 ms", most_steps=4)
     assert isinstance(env, LinkVectorEnv)
     begun = env.reset(seed=1)[1]
@@ -393,7 +393,7 @@ def stable_baselines() -> Iterator[type[Any]]:
         sys.modules.pop(name, None)
 
 
-def test_the_environments_of_stable_baselines_begin_again_in_the_same_step(stable_baselines: type[Any]) -> None:
+def test_stable_baselines_environments_reset_in_the_same_step(stable_baselines: type[Any]) -> None:
     """In Gymnasium, a new episode begins in the next step; the steps are equal otherwise."""
     settings: dict[str, Any] = {"step": "50 ms", "most_steps": 6, "threads": 2}
     env, other = stable_baselines(3, PATH, **settings), LinkVectorEnv(3, PATH, **settings)
@@ -494,7 +494,7 @@ def test_policies_are_distinguished_by_their_code_and_settings() -> None:
     assert first.state_hash != other.state_hash
 
 
-def test_the_environment_and_the_control_agree_on_what_a_policy_does() -> None:
+def test_environment_and_control_apply_policies_equally() -> None:
     """The run has another seed, which has no effect without random numbers."""
     env = LinkEnv(PATH.with_(duration="20 s"), step="1 RTT", most_steps=2000)
     seen = env.reset(seed=1)[0]
@@ -511,7 +511,7 @@ def still(seen: np.ndarray[Any, Any]) -> float:
     return 0.0
 
 
-def test_a_policy_over_cubic_that_does_nothing_is_cubic_bit_by_bit() -> None:
+def test_idle_policy_over_cubic_is_bit_identical_to_cubic() -> None:
     lossy = PATH.with_(**{"network.trunk_loss": {"kind": "bernoulli", "probability": 0.002}, "duration": "20 s"})
     for path in (lossy, lossy.with_(**{"tcp.congestion": "linux-reno"})):
         base = "cubic" if path is lossy else "linux-reno"
@@ -599,7 +599,7 @@ def test_policy_in_a_run_equals_the_policy_in_the_environment(
 
 @pytest.mark.parametrize("where", ["environment", "run"])
 @pytest.mark.parametrize("times", [1.5, 2.0, 4.0])
-def test_an_agent_at_k_times_the_rate_loses_all_but_one_in_k(times: float, where: str, tmp_path: Path) -> None:
+def test_agent_at_k_times_the_rate_delivers_one_in_k(times: float, where: str, tmp_path: Path) -> None:
     """A share of 1 - 1/k is lost, because the link delivers its rate; the automatic receiver window does not limit k."""
     payload_bps = 12e6 * 1448 / 1500
     fast = Action(lambda actions: 16.0**actions, by_rate=True)
@@ -724,7 +724,7 @@ def test_the_information_contains_the_drawn_path() -> None:
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_every_example_resets_with_an_agent_or_says_what_to_set(name: str) -> None:
+def test_every_example_resets_or_names_the_needed_setting(name: str) -> None:
     env = None
     try:
         env = gymnasium.make("longpipe/Link-v0", scenarios=name, max_episode_steps=50)

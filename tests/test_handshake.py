@@ -56,7 +56,7 @@ def test_a_file_takes_a_round_trip_more() -> None:
     assert at[True] - at[False] == pytest.approx(0.1, rel=0.02)
 
 
-def test_a_lost_syn_costs_a_second_and_leaves_the_initial_window_and_two_leave_a_segment() -> None:
+def test_lost_syns_cost_seconds_and_two_reduce_the_window() -> None:
     def begun(*lost: int) -> tuple[float, int]:
         loss = {"kind": "packets", "indices": list(lost)}
         sent = simulate(FILE.with_(**{"network.trunk_loss": loss})).traces["sequence"].query("event == 0")
@@ -68,7 +68,7 @@ def test_a_lost_syn_costs_a_second_and_leaves_the_initial_window_and_two_leave_a
 
 
 @pytest.mark.parametrize("engine", ["trains", "reference"])
-def test_clients_of_web_traffic_open_and_so_does_each_part_of_a_split_connection(engine: str) -> None:
+def test_web_clients_and_split_connections_have_handshakes(engine: str) -> None:
     web = FILE.with_(**{"traffic": "web", "tcp.initial_window": "2 segments", "engine": engine})
     assert simulate(web).flows["delivered_bytes"].sum() > 0
     split = FILE.with_(**{"network.pep": {"buffer": "1 MB"}, "engine": engine})

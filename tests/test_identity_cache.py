@@ -66,7 +66,7 @@ def test_changing_the_result_of_resolve_does_not_change_the_scenario(name: str) 
     assert scenario.with_(duration="11 s").digest() == before
 
 
-def test_results_are_computed_once_per_part_and_dropped_with_it() -> None:
+def test_results_are_cached_once_per_part() -> None:
     calls = []
 
     @by_identity

@@ -56,7 +56,7 @@ def test_an_error_in_the_block_is_reported_without_an_interrupt() -> None:
         raise ValueError("wrong")
 
 
-def test_another_thread_and_an_ignored_ctrl_c_change_nothing() -> None:
+def test_other_threads_and_ignored_ctrl_c_have_no_effect() -> None:
     did: list[str] = []
 
     def work() -> None:
@@ -76,7 +76,7 @@ def test_another_thread_and_an_ignored_ctrl_c_change_nothing() -> None:
     assert did == ["work", "ignored"]
 
 
-def test_a_transaction_is_whole_or_not_begun_and_its_lock_free_whenever_ctrl_c_comes(tmp_path: Path) -> None:
+def test_transactions_are_atomic_under_ctrl_c(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
 
     def work(store: Store) -> None:
@@ -93,7 +93,7 @@ def test_a_transaction_is_whole_or_not_begun_and_its_lock_free_whenever_ctrl_c_c
             assert other.execute("select number from half").fetchall() == [(1,)]
 
 
-def test_a_transaction_is_whole_whenever_a_sigterm_comes(tmp_path: Path) -> None:
+def test_transactions_are_atomic_under_sigterm(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
 
     def work(store: Store) -> None:
@@ -191,7 +191,7 @@ def test_a_second_ctrl_c_is_status_130_without_a_traceback(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("after_s", [0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6])
-def test_ctrl_c_at_any_time_of_a_start_is_no_traceback(after_s: float) -> None:
+def test_ctrl_c_during_start_causes_no_traceback(after_s: float) -> None:
     # Before Python has started, longpipe cannot handle Ctrl-C.
     begun = (
         "from longpipe.system.interrupts import exit_on_interrupt; exit_on_interrupt(); print('up', end='', flush=True)"

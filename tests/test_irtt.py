@@ -75,7 +75,7 @@ def test_lost_probes_add_no_delays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("requests", "said"),
     [
-        (None, "no list round_trips; needs what `irtt client -o` writes"),
+        (None, "no list round_trips; needs the output of `irtt client -o`"),
         ([], "0 round trips; needs 1 to "),
         ([request(0, 5, None)], "all 1 round trips were lost; needs one that was not"),
         ([request(0, 5, 10), request(1, 5, 10)], "round_trips[1]: sent at 5 ns after 5 ns; needs increasing times"),
@@ -85,7 +85,7 @@ def test_lost_probes_add_no_delays(tmp_path: Path) -> None:
         ),
         ([request(0, 5, -10)], "round_trips[0].delay.rtt: -10 ns; needs 0 to 2000000000000 ns"),
         ([{"lost": False}], "round_trips[0].timestamps.client.send.monotonic: missing; needs a whole number of ns"),
-        ([7], "round_trips[0]: 7; needs what `irtt client -o` writes"),
+        ([7], "round_trips[0]: 7; needs the output of `irtt client -o`"),
     ],
 )
 def test_unknown_line_in_irtt_output_is_rejected(tmp_path: Path, requests: object, said: str) -> None:
@@ -102,7 +102,7 @@ def test_unknown_line_in_irtt_output_is_rejected(tmp_path: Path, requests: objec
         ("a.json", b"{", "not JSON, "),
         ("a.json", b"\xff\xfe\x00", "not UTF-16 text; "),
         ("a.json.gz", b"no gzip", "not JSON, "),
-        ("none.json", None, "cannot be read, no such file or directory; needs what `irtt client -o` writes"),
+        ("none.json", None, "cannot be read, no such file or directory; needs the output of `irtt client -o`"),
     ],
 )
 def test_other_file_is_rejected_as_irtt_output_in_one_line(

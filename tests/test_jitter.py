@@ -72,7 +72,7 @@ def delays_ms(result: Result) -> np.ndarray[Any, np.dtype[np.float64]]:
         ("paretonormal", (-12305,), 31789, -848968),
     ],
 )
-def test_tables_are_those_of_iproute2(distribution: str, first: tuple[int, ...], last: int, total: int) -> None:
+def test_distribution_tables_equal_iproute2s(distribution: str, first: tuple[int, ...], last: int, total: int) -> None:
     """Compares entries and sums with /usr/lib/tc/*.dist of iproute2 6.1."""
     table = table_of(distribution)
     assert table is not None
@@ -83,7 +83,7 @@ def test_tables_are_those_of_iproute2(distribution: str, first: tuple[int, ...],
 
 @pytest.mark.parametrize("case", [name for name in FIELDS if name != "duplicate"])
 def test_delays_are_distributed_as_those_of_netem(case: str) -> None:
-    """The Kolmogorov-Smirnov distance is below .02, for 20 000 datagrams each.
+    """The Kolmogorov-Smirnov distance is below 0.02, for 20 000 datagrams each.
 
     Linux 6.1 is recorded as 501 quantiles.
     """
@@ -120,7 +120,7 @@ def test_wifi_delays_are_distributed_as_in_picoquic(mean_ms: str) -> None:
             assert (found <= place_ms + 0.004).mean() == pytest.approx(share, abs=tolerance), row
 
 
-def test_the_fraction_of_duplicates_is_that_of_netem() -> None:
+def test_fraction_of_duplicates_equals_that_of_netem() -> None:
     """The number of arrivals per datagram is within 5 standard deviations, and in + duplicated = out + lost + held."""
     linux = float(DELAYS[(DELAYS["case"] == "duplicate") & (DELAYS["share"] < 0)]["delay_ms"].iloc[0])
     scenario = delayed(*FIELDS["duplicate"])
@@ -164,7 +164,7 @@ def test_both_engines_jitter_reorder_and_duplicate_tcp(recovery: str) -> None:
     [
         (
             [{"kind": "reordering", "probability": 0.1}],
-            "network.conditioners[0]: reordering; needs jitter at the same port, whose delay packets skip",
+            "network.conditioners[0]: reordering; needs jitter at the same port, because reordered packets skip its delay",
         ),
         (
             [{"kind": "jitter", "delay": "9 s"}],

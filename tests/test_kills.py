@@ -123,7 +123,7 @@ def summaries(path: Path) -> dict[tuple[str, str], bytes]:
 
 @pytest.mark.parametrize("workers", [0, 2], ids=["threads", "processes"])
 @pytest.mark.timeout(0)
-def test_kills_at_random_moments_lose_nothing_double_nothing_and_change_no_bit(workers: int, tmp_path: Path) -> None:
+def test_random_kills_neither_lose_nor_change_runs(workers: int, tmp_path: Path) -> None:
     path, calm = tmp_path / "killed.sqlite", tmp_path / "calm.sqlite"
     campaign.run(calm, 0)
     Store(path).close()

@@ -162,7 +162,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str,
 
 
 @pytest.mark.timeout(0)
-def test_kills_of_any_process_lose_and_double_nothing(place: tuple[str, Path | None], tmp_path: Path) -> None:
+def test_cluster_kills_neither_lose_nor_duplicate_runs(place: tuple[str, Path | None], tmp_path: Path) -> None:
     url, home = place
     Store(url).close()
     forks = Forks(tmp_path, url)

@@ -7,7 +7,7 @@ import pytest
 
 from longpipe import Result, Scenario, ScenarioError, simulate
 from longpipe_evidence.validate.coupled_law import COUPLING, TARGET_S, cubic_rate, prague_rate, predicted_share
-from longpipe_evidence.validate.coupled_model import modelled_share
+from longpipe_evidence.validate.coupled_model import modeled_share
 
 PACKET_BITS = 12_000
 PRAGUE: dict[str, Any] = {"congestion": "prague", "ecn": {"kind": "accurate", "ect": 1}}
@@ -46,11 +46,11 @@ def share_of_prague(flows: int, rate_bps: float, rtt_s: float, interval_s: tuple
     ("flows", "rate_bps", "rtt_s", "interval_s"),
     [
         (5, 100e6, 0.05, (10, 30)),
-        # Prague reduces its window every second RTT: a period of 25 ms would give .57.
+        # Prague reduces its window every second RTT: a period of 25 ms would give 0.57.
         (1, 20e6, 0.02, (10, 60)),
     ],
 )
-def test_prague_and_cubic_share_dualpi2_as_the_coupled_law_says(
+def test_prague_and_cubic_share_dualpi2_by_the_coupled_law(
     flows: int, rate_bps: float, rtt_s: float, interval_s: tuple[int, int]
 ) -> None:
     """One reduction of CUBIC changes p' by at most a fifth here. Elsewhere p' returns to 0: see docs/queues.md."""
@@ -59,19 +59,19 @@ def test_prague_and_cubic_share_dualpi2_as_the_coupled_law_says(
     assert share_of_prague(flows, rate_bps, rtt_s, interval_s) == pytest.approx(law.share, rel=0.1)
 
 
-def test_where_p_is_not_constant_the_share_is_that_of_the_model_with_a_varying_p() -> None:
+def test_share_with_varying_p_follows_the_varying_model() -> None:
     """A reduction of CUBIC sets p' to 0 here, so that the law for a constant p' does not apply."""
     packets_per_s, rtt_s = 20e6 / PACKET_BITS, 0.1
     law, share = predicted_share(packets_per_s, rtt_s), share_of_prague(1, 20e6, rtt_s, (50, 250))
     assert law.swing > 3
     assert share > 1.3 * law.share
-    assert share == pytest.approx(modelled_share(packets_per_s, rtt_s, 50, 250), rel=0.1)
+    assert share == pytest.approx(modeled_share(packets_per_s, rtt_s, 50, 250), rel=0.1)
 
 
-def test_where_p_is_constant_the_model_agrees_with_the_law() -> None:
+def test_model_with_constant_p_agrees_with_the_law() -> None:
     law = predicted_share(20e6 / PACKET_BITS, 0.02)
     assert law.swing < 0.25
-    assert modelled_share(20e6 / PACKET_BITS, 0.02, 20, 60) == pytest.approx(law.share, rel=0.05)
+    assert modeled_share(20e6 / PACKET_BITS, 0.02, 20, 60) == pytest.approx(law.share, rel=0.05)
 
 
 def test_prague_s_rate_solves_its_equation() -> None:
@@ -87,7 +87,7 @@ def test_prague_s_rate_solves_its_equation() -> None:
     ("rate_bps", "rtt_s", "share", "swing"),
     [(20e6, 0.01, 0.52, 0.19), (200e6, 0.1, 0.26, 17.2), (200e6, 0.05, 0.41, 10.3)],
 )
-def test_predictions_are_those_of_the_table(rate_bps: float, rtt_s: float, share: float, swing: float) -> None:
+def test_predictions_equal_the_table(rate_bps: float, rtt_s: float, share: float, swing: float) -> None:
     law = predicted_share(rate_bps / PACKET_BITS, rtt_s)
     assert law.share == pytest.approx(share, abs=0.005)
     assert law.swing == pytest.approx(swing, rel=0.02)
@@ -157,7 +157,7 @@ def test_prague_needs_accurate_ecn_with_ect_1() -> None:
 
 
 @pytest.mark.parametrize(("flows", "delta"), [(1, 0.5), (4, 0.5), (2, 0.25)])
-def test_copa_keeps_1_delta_packets_of_each_flow_in_the_queue_at_equal_rates(flows: int, delta: float) -> None:
+def test_copa_keeps_1_over_delta_packets_per_flow_queued(flows: int, delta: float) -> None:
     """According to Arun and Balakrishnan 2018, section 2, there are 1/δ packets at equilibrium.
 
     The window of one flow cycles between 0 and 2.5/δ, with a mean of 1.25/δ.

@@ -269,7 +269,7 @@ def test_every_preset_is_resolved_as_python_does() -> None:
     assert_equal(tables)
 
 
-def test_presets_are_all_examples_and_files_resolved_where_the_page_cannot() -> None:
+def test_presets_are_all_examples_and_scenario_files() -> None:
     found = {preset["name"]: preset for preset in all_presets()}
     assert set(EXAMPLES) | {file.stem for file in (ROOT / "scenarios").glob("*.toml")} <= set(found)
     resolved = {name: preset["core"] for name, preset in found.items() if "core" in preset}
@@ -278,7 +278,7 @@ def test_presets_are_all_examples_and_files_resolved_where_the_page_cannot() -> 
 
 
 @built
-def test_500_random_settings_of_the_knobs_are_resolved_or_refused_as_python_does() -> None:
+def test_random_settings_are_resolved_as_in_python() -> None:
     draw = random.Random(18)
     tables = []
     for _ in range(500):
@@ -292,7 +292,7 @@ def test_500_random_settings_of_the_knobs_are_resolved_or_refused_as_python_does
 
 
 @built
-def test_files_with_mistakes_are_refused_as_in_python_unless_the_page_lacks_a_part() -> None:
+def test_invalid_files_are_refused_as_in_python() -> None:
     files = [*(ROOT / "scenarios").glob("*.toml"), *(ROOT / "python" / "longpipe" / "examples").glob("*.toml")]
     tables = [tomllib.loads(file.read_text(encoding="utf-8")) for file in sorted(files)]
     draw = random.Random(61)
@@ -458,7 +458,7 @@ def test_invalid_scenarios_are_rejected_with_the_messages_of_the_command_line(
         ({"tcp": {"congestion": {"kind": "python", "class": "mine.py:Mine"}}}, "tcp.congestion: 'python';"),
     ],
 )
-def test_features_of_the_command_line_alone_are_rejected_as_such(table: dict[str, Any], what: str) -> None:
+def test_features_missing_in_the_lab_are_rejected_as_such(table: dict[str, Any], what: str) -> None:
     (page,) = of_page([{"framing": "ip", **table}])
     assert page == {"problems": [f"{what} is not supported on this page; longpipe run supports it"]}
 
@@ -598,7 +598,7 @@ def test_excessive_repetition_is_rejected_as_in_python() -> None:
 
 
 @built
-def test_every_constraint_has_the_command_lines_words() -> None:
+def test_constraints_are_worded_as_on_the_command_line() -> None:
     # The page rejects adaptive video.
     shown = [changes for (model, _), changes, _ in CASES if model != "AdaptiveVideo"]
     tables: list[dict[str, Any]] = []
@@ -611,7 +611,7 @@ def test_every_constraint_has_the_command_lines_words() -> None:
     assert_equal(tables)
 
 
-def test_the_page_causes_a_warning_every_part_and_every_unit() -> None:
+def test_page_knows_every_part_and_every_unit() -> None:
     described = models()
     assert {"Scenario", "Dumbbell", "Graph", "Tcp", "Web", "Fba", "OnOff", "VbrFlow"} <= set(described)
     duration = next(field for field in described["Scenario"]["fields"] if field["name"] == "duration")
@@ -733,7 +733,7 @@ def test_a_widget_shows_a_scenario_and_returns_that_of_the_page(
         lab.widget()
 
 
-def test_a_page_that_was_not_built_reports_how_to_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_page_reports_how_to_build_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lab, "PAGE", tmp_path / "page.html")
     with pytest.raises(RunError, match=r"`make lab` in its sources, which requires node 18.19.*docs/lab.md"):
         lab.address()

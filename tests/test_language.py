@@ -95,7 +95,7 @@ def test_comments_and_documentation_use_standard_terms(part: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "part"), REPLACED)
-def test_replaced_identifiers_do_not_return(name: str, part: str) -> None:
+def test_replaced_identifiers_are_not_used_again(name: str, part: str) -> None:
     assert list(replaced(name, part)) == []
 
 

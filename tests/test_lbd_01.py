@@ -111,7 +111,7 @@ def test_instants_of_figure_6_are_those_printed(
     assert abs(row["simulated"] - row["published"]) < within_s
 
 
-def test_numbers_that_agree_with_the_paper(found: TransferReproduction) -> None:
+def test_page_numbers_agree_with_the_paper(found: TransferReproduction) -> None:
     assert abs(number(found, "completion_time", tcp="newreno")["error"]) < 0.02
     assert number(found, "slow_start_losses")["simulated"] == 96
     assert number(found, "ssthresh_estimate")["simulated"] == 626
@@ -146,7 +146,7 @@ def test_buffer_gains_are_relative_to_a_quarter(found: TransferReproduction) -> 
     assert (gained.loc[gained["buffer_bdp"] == 0.25, "gain"] == 1).all()
 
 
-def test_every_loss_is_sent_again_and_counted(found: TransferReproduction) -> None:
+def test_every_lost_segment_is_retransmitted_and_counted(found: TransferReproduction) -> None:
     for transfer, course in found.courses.items():
         chosen = (found.runs[["w_star_packets", "buffer_bdp", "tcp"]] == list(vars(transfer).values())).all(axis=1)
         run = found.runs[chosen].iloc[0]
@@ -155,7 +155,7 @@ def test_every_loss_is_sent_again_and_counted(found: TransferReproduction) -> No
         assert course.sent["packet"].max() == SEGMENTS - 1
 
 
-def test_losses_of_a_reading_are_those_at_its_own_limit() -> None:
+def test_losses_of_an_interpretation_use_its_own_limit() -> None:
     transfer = Transfer(160, 0.25, "newreno")
     [reading] = PAPER.readings.values()
     course = Course.of(transfer, **reading.reading.changes(transfer))
@@ -172,7 +172,7 @@ def test_throughput_counts_every_packet_once() -> None:
     assert steps["throughput"].max() < 1.02
 
 
-def test_without_losses_there_is_neither_overflow_nor_estimate() -> None:
+def test_run_without_losses_has_no_overflow_or_estimate() -> None:
     course = Course.of(Transfer(640, 1.0, "vegas"))
     assert len(course.lost) == len(course.first_overflow) == 0
 
@@ -184,7 +184,7 @@ def test_first_overflow_ends_at_the_first_gap() -> None:
     assert len(first_overflow(lost.iloc[:0], 0.1)) == 0
 
 
-def test_sensitivity_in_the_package_is_what_longpipe_simulates() -> None:
+def test_packaged_sensitivity_equals_that_of_longpipe() -> None:
     # Frozen results outlive an engine that changes none of them.
     shipped = frozen(PAPER.id)
     assert shipped is not None
@@ -198,13 +198,13 @@ def test_sensitivity_in_the_package_is_what_longpipe_simulates() -> None:
         assert rows.loc[variant.name].to_dict() == pytest.approx(quantities, rel=1e-5), variant.name
 
 
-def test_variants_change_what_they_name() -> None:
+def test_variants_change_the_named_setting() -> None:
     transfer = Transfer(320, 0.5, "reno")
     scenarios = [transfer.scenario(**variant.changes(transfer)).digest() for variant in VARIANTS]
     assert len(set(scenarios)) == len(scenarios)
 
 
-def test_beyond_is_a_pipe_of_a_million_packets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_extension_has_a_bdp_of_a_million_packets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     longest = max(beyond.transfers(), key=lambda transfer: transfer.w_star_packets)
     assert longest.w_star_packets == 1_171_875
     assert len(beyond.transfers()) == 45

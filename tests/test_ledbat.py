@@ -96,12 +96,12 @@ def competing(tcp: Mapping[str, object], other: Mapping[str, object], start: obj
     return [float(delivered.filter(like=name).sum()) for name in ("back", "front")]
 
 
-def test_ledbat_plus_plus_makes_way_for_reno() -> None:
+def test_ledbat_plus_plus_yields_to_reno() -> None:
     background, foreground = competing(PLUS, {"congestion": "aimd"}, "fixed")
     assert foreground > 10 * background > 0
 
 
-def test_a_late_flow_of_ledbat_plus_plus_gets_its_share_and_of_ledbat_more() -> None:
+def test_late_ledbat_plus_plus_flow_gets_its_share() -> None:
     late = {"kind": "fixed", "at": "30 s"}
     early, latecomer = competing(PLUS, PLUS, late)
     assert 0.5 < latecomer / early < 2

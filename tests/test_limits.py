@@ -88,13 +88,13 @@ def test_a_flow_is_limited_by_the_buffer_of_its_proxy(delays: dict[str, object])
     assert limited_by(larger) != {"proxy buffer"}
 
 
-def test_a_larger_buffer_of_a_proxy_is_not_the_limit() -> None:
+def test_larger_proxy_buffer_is_not_the_limit() -> None:
     assert limited_by(behind_a_proxy("20 MB", **{"tcp.receiver_window": "1 MB"})) == {"window"}
     lossy = {"network.trunk_loss": {"kind": "bernoulli", "probability": 1e-3}}
     assert limited_by(behind_a_proxy("20 MB", **lossy)) == {"random loss"}
 
 
-def test_bbr_needs_a_buffer_above_three_products_at_its_proxy() -> None:
+def test_bbr_needs_a_proxy_buffer_above_3_bdp() -> None:
     """BBR in Startup has 2.89 BDP in flight, here 11 MB. A smaller buffer is full, and BBR does not leave Startup."""
     bbr = {"tcp.profile": "linux-6", "tcp.congestion": "bbr"}
     assert limited_by(behind_a_proxy("6 MB", **bbr)) == {"proxy buffer"}
@@ -102,7 +102,7 @@ def test_bbr_needs_a_buffer_above_three_products_at_its_proxy() -> None:
 
 
 @pytest.mark.parametrize("buffer", ["0.25 BDP", "1 BDP", "4 BDP"])
-def test_one_overflow_of_hundreds_counts_less_than_many_single_losses(buffer: str) -> None:
+def test_one_large_overflow_counts_less_than_many_losses(buffer: str) -> None:
     # Slow start overflows the buffer once; afterwards the link loses one packet per second.
     result = simulate(
         geo(
@@ -197,7 +197,7 @@ def test_datagrams_that_are_lost_are_limited_by_their_path(changes: dict[str, ob
     "policy",
     [{"kind": "codel", "target": "1 ms"}, {"kind": "fq-codel", "target": "1 ms"}, {"kind": "red", "min": 5, "max": 15}],
 )
-def test_drops_of_a_queue_discipline_are_not_those_of_a_full_buffer(policy: object) -> None:
+def test_drops_by_a_discipline_are_not_buffer_overflows(policy: object) -> None:
     path = {"network.trunk_delay": "300 ms", "network.sources": 1, "duration": "40 s"}
     linux = {"tcp.profile": "linux-6", "tcp.congestion": "linux-reno"}
     result = simulate(geo(**path, **linux, **{"switch.policy": policy}))
@@ -207,7 +207,7 @@ def test_drops_of_a_queue_discipline_are_not_those_of_a_full_buffer(policy: obje
     )
 
 
-def test_drops_of_a_policy_that_depends_on_the_buffer_count_as_those_of_the_buffer() -> None:
+def test_buffer_dependent_policy_drops_count_as_overflows() -> None:
     changes = {"network.trunk_delay": "100 ms", "tcp.receiver_window": "auto", "switch.policy": "selective-drop"}
     changes["switch.buffer"] = "0.1 BDP"
     result = simulate(geo(**changes))
@@ -278,7 +278,7 @@ def of_cells(**changes: object) -> Result:
     return simulate(scenario.with_(**changes))
 
 
-def test_flows_that_wait_for_the_timeout_of_a_loss_are_limited_by_its_cause() -> None:
+def test_timeout_waits_are_attributed_to_the_losss_cause() -> None:
     result = of_cells()
     flows = result.part("flows")
     silent = [
@@ -289,7 +289,7 @@ def test_flows_that_wait_for_the_timeout_of_a_loss_are_limited_by_its_cause() ->
     assert {limit for limit, is_silent in zip(found, silent, strict=True) if is_silent} == {"buffer"}
 
 
-def test_a_busy_link_does_not_limit_a_flow_of_which_nothing_arrived() -> None:
+def test_busy_link_does_not_limit_a_flow_without_arrivals() -> None:
     result = of_cells(**{"network.sources": 5, "switch.policy": "epd"})
     found = {one.limited_by: one for one in limits(result)}
     assert set(found) == {"link", "buffer"}
@@ -316,7 +316,7 @@ def test_a_lost_first_packet_over_ip_is_named(changes: dict[str, object], limit:
     assert limited_by(geo(**{**short, **loss, **changes})) == {limit}
 
 
-def test_a_flow_that_waits_for_its_first_timeout_most_of_the_time_is_limited_by_its_loss() -> None:
+def test_flow_that_mostly_waits_for_a_timeout_is_loss_limited() -> None:
     # The first segment arrives; the two segments that its ACK releases are lost.
     loss = {"kind": "over-time", "steps": [["0 s", 0.0], ["8 ms", 1.0]]}
     tcp = {"tcp.recovery": "sack", "tcp.initial_window": "1 segment", "tcp.ack": "immediate"}
@@ -327,7 +327,7 @@ def test_a_flow_that_waits_for_its_first_timeout_most_of_the_time_is_limited_by_
     assert {one.limited_by for one in limits(result)} == {"random loss"}
 
 
-def test_one_loss_at_the_end_does_not_change_what_limited_a_flow() -> None:
+def test_single_loss_at_the_end_does_not_change_the_limit() -> None:
     loss = {"kind": "at-times", "instants": ["19.9 s"]}
     vegas = {"tcp.receiver_window": "auto", "tcp.congestion": "vegas", "duration": "20 s", "network.sources": 1}
     assert limited_by(geo(**vegas, **{"network.trunk_delay": "200 ms", "network.trunk_loss": loss})) == {"congestion"}
@@ -412,7 +412,7 @@ def test_stored_run_has_the_same_limits() -> None:
     assert list(result.limits["limited_by"]) == [row["limited_by"] for row in result.summary()["limits"]]
 
 
-def test_windows_that_fill_no_pipe_and_those_that_fill_no_buffer_are_reported() -> None:
+def test_windows_too_small_for_path_or_buffer_are_reported() -> None:
     assert window_warnings(geo()) == [
         "switch1->switch2: the receivers' windows of 5 flows can fill 9.4% of it, whatever its buffer; "
         "needs tcp.receiver_window of 1.4 MB or more, or 'auto'"
@@ -431,7 +431,7 @@ def test_bdp_above_all_windows_needs_more_flows() -> None:
         "tcp.profile": "linux-6",
     }  # fmt: skip
     (line,) = window_warnings(geo(**changes))
-    # 100 Gbit/s for .6 s is 7.5 GB; a window of 1 GiB is 1.1 GB on the wire with headers.
+    # 100 Gbit/s for 0.6 s is 7.5 GB; a window of 1 GiB is 1.1 GB on the wire with headers.
     assert line.endswith(
         "whatever its buffer; no window is larger than 1 GiB (RFC 7323); needs 7 flows with such windows"
     )
@@ -440,7 +440,7 @@ def test_bdp_above_all_windows_needs_more_flows() -> None:
     assert all("of its buffer" in line for line in enough)
 
 
-def test_a_pipe_that_holds_less_than_a_byte_is_filled() -> None:
+def test_path_with_a_bdp_below_one_byte_is_filled() -> None:
     slow = geo(**{"network.trunk_rate": "1 kbit/s", "tcp.mss": "1 B", "switch.buffer": "unlimited"})
     assert window_warnings(slow) == []
 
@@ -467,7 +467,7 @@ def test_an_auto_window_holds_twice_pipe_and_buffer(framing: str, buffer: str) -
     assert window_warnings(scenario) == []
 
 
-def test_an_auto_window_has_bounds_and_is_of_each_path() -> None:
+def test_auto_window_is_bounded_and_specific_to_each_path() -> None:
     assert {
         f["tcp"]["receiver_window_bytes"]
         for f in Scenario(defaults="1996").with_(**{"tcp.receiver_window": "auto"}).resolve()["flows"]
@@ -525,7 +525,7 @@ def test_each_flow_has_one_heading_in_the_summary() -> None:
     assert line == f"1 of 3 flows, which were then idle for {found[-1].idle:.0%} of the time"
 
 
-def test_a_flow_that_retransmits_is_not_in_a_slow_start_without_losses() -> None:
+def test_retransmitting_flow_is_not_limited_by_slow_start() -> None:
     changes = {"tcp.profile": "linux-6", "tcp.congestion": "bbr3", "network.sources": 1, "switch.buffer": "0.1 BDP"}
     result = simulate(geo(**{**changes, "duration": "15 s"}))
     assert result.flows["fast_retransmits"][0] > 0
@@ -554,7 +554,7 @@ def test_reordering_is_not_a_timeout() -> None:
     assert one.limited_by == "reordering"
 
 
-def test_a_probe_behind_late_acks_is_not_reordering() -> None:
+def test_probe_after_late_acks_is_not_reordering() -> None:
     """ACKs wait a second behind uploads: a probe of the tail reduces a window, but no packet overtakes another."""
 
     def group(name: str, traffic: object, count: int = 1, direction: str = "forth") -> dict[str, object]:

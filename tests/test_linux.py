@@ -116,7 +116,7 @@ def test_table_of_paths_has_the_drawn_cases() -> None:
         assert (rows["link_losses"] <= len(case.lose)).all()
 
 
-def test_a_table_is_the_same_bytes_each_time() -> None:
+def test_tables_are_reproducible_byte_by_byte() -> None:
     frame = pd.DataFrame({"a": [1, 2]})
     assert content("a.csv", frame) == b"a\n1\n2\n"
     assert content("a.csv.gz", frame) == content("a.csv.gz", frame)
@@ -134,7 +134,7 @@ def test_longpipes_own_controls_are_found_by_linuxs_names() -> None:
     assert longpipe_name("lp") is None
 
 
-def test_a_packet_takes_as_long_in_longpipe_as_over_a_token_bucket() -> None:
+def test_packet_delay_equals_that_of_a_token_bucket() -> None:
     result = simulate(scenario(one("reno", duration="10 s")).with_(**{"tcp.ack": "immediate"}))
     assert result.traces["rtt"]["rtt_s"].dropna().iloc[0] == pytest.approx(0.1, abs=5e-6)
     acks = result.traces["sequence"].query("event == 1 and time_s > 5")
@@ -198,7 +198,7 @@ def test_cubic_matches_its_table() -> None:
 
 @kernel
 @pytest.mark.parametrize("number", [4, 15, 16])
-def test_lost_packets_lost_retransmissions_and_a_lost_tail_are_sent_again_as_in_the_table(number: int) -> None:
+def test_losses_are_retransmitted_as_in_the_table(number: int) -> None:
     rows = table("transfers.csv").query("control == 'cubic'").set_index("list")
     wanted = table("transfers-sent.csv.gz").query("control == 'cubic' and list == @number").reset_index(drop=True)
     lose = tuple(map(int, rows["lost"][number].split()))
@@ -236,7 +236,7 @@ def test_step_to_the_same_rate_changes_nothing_in_linux() -> None:
 
 
 @kernel
-def test_two_flows_share_a_path_and_a_discipline_marks() -> None:
+def test_two_flows_share_a_path_with_a_marking_queue() -> None:
     flows = LinuxFlow(control="cubic"), LinuxFlow(control="vegas", start="2 s")
     found = run(LinuxCase(flows=flows, duration="6 s", discipline="fq_codel ecn"))
     late = found.of(1)
@@ -277,7 +277,7 @@ def differ(found: LinuxComparison, **tolerances: float) -> set[str]:
 
 
 @kernel
-def test_goodput_round_trip_and_counts_of_packets_are_judged_each_by_its_tolerance() -> None:
+def test_each_quantity_has_a_separate_tolerance() -> None:
     changes: dict[str, Any] = {"network.trunk_rate": "5 Mbit/s"}
     found = compare(one("reno", duration="6 s", lose=(300,)), **changes)
     assert {judged.quantity for judged in found.judged(Tolerances())} == {
@@ -289,14 +289,14 @@ def test_goodput_round_trip_and_counts_of_packets_are_judged_each_by_its_toleran
 
 
 @kernel
-def test_losses_that_differ_fail_although_goodput_and_round_trip_agree() -> None:
+def test_different_losses_fail_despite_equal_goodput_and_rtt() -> None:
     found = compare(LinuxCase(duration="10 s", flows=(LinuxFlow(control="cubic"),)))
     assert differ(found) == set()
     more = replace(found.linux, queue_drops=2 * found.linux.queue_drops, retransmissions=(0,))
     assert differ(replace(found, linux=more)) == {"losses", "retransmissions"}
 
 
-def test_counts_may_differ_by_a_few_packets_and_no_more() -> None:
+def test_counts_may_differ_by_a_few_packets_only() -> None:
     def agrees(linux: int, longpipe: int, quantity: str = "losses") -> bool:
         return Judgement(quantity, linux, longpipe, 0.15).agrees
 
@@ -309,7 +309,7 @@ def test_counts_may_differ_by_a_few_packets_and_no_more() -> None:
     assert not agrees(1, 2, "goodput_mbps")
 
 
-def test_flows_whose_shares_differ_are_distinguished_from_a_total_that_differs() -> None:
+def test_different_shares_are_distinguished_from_different_totals() -> None:
     def shares(*goodputs: tuple[float, float]) -> bool:
         return only_shares_differ([Judgement("goodput_mbps", *pair, 0.05, flow) for flow, pair in enumerate(goodputs)])
 
@@ -330,7 +330,7 @@ def test_the_command_suggests_other_start_times_if_only_the_shares_differ() -> N
 
 
 @kernel
-def test_the_command_names_the_quantities_judged_those_that_differ_and_the_rest() -> None:
+def test_command_lists_compared_and_deviating_quantities() -> None:
     done = command("--duration", "6 s", "--set", "network.trunk_rate=5 Mbit/s")
     assert done.returncode == 1
     text = " ".join(done.stdout.split())

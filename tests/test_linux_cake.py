@@ -24,12 +24,12 @@ TABLE = pd.read_csv(DATA / "cake-paths.csv")
 FASTEST: Final = "10 Tbit/s"
 TRUNK: Final = "switch1->switch2"
 DRAWS: Final = 6
-# Paths whose goodput differs by more than .4 %: see docs/queues.md.
+# Paths whose goodput differs by more than 0.4 %: see docs/queues.md.
 BEYOND: Final = {0: 0.01, 7: 0.01}
 
 
 @pytest.mark.parametrize("case", CAKED, ids=lambda case: case.name)
-def test_cake_delays_and_drops_the_datagrams_that_linux_s_does(case: DatagramCase, tmp_path: Path) -> None:
+def test_cake_delays_and_drops_equal_those_of_linux(case: DatagramCase, tmp_path: Path) -> None:
     """Each datagram's delay agrees within 2 us, the processing time of the guest.
 
     Lengths include Ethernet's header, also with ATM cells and 64b/65b encoding.
@@ -85,8 +85,8 @@ def test_table_has_the_drawn_cases() -> None:
 
 
 @pytest.mark.parametrize("number", one_in(8, range(PATHS)))
-def test_over_random_paths_tcp_behaves_as_over_linux_s_cake(number: int) -> None:
-    """Goodput agrees within .4 %, drops or marks within 15 %, and the median delay within 10 % or 1 ms."""
+def test_tcp_over_cake_agrees_with_linux_on_random_paths(number: int) -> None:
+    """Goodput agrees within 0.4 %, drops or marks within 15 %, and the median delay within 10 % or 1 ms."""
     case, linux = draw_cake(number), TABLE[TABLE["path"] == number].mean(numeric_only=True)
     found = pd.DataFrame([judged(simulate(scenario(case), seed), case) for seed in range(DRAWS)]).mean()
     signals, theirs = (one["drops"] + one["marks"] for one in (found, linux))

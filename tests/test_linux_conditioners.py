@@ -85,7 +85,7 @@ def conditioned(rows: pd.DataFrame, folder: Path, conditioner: dict[str, Any], *
 
 
 @pytest.mark.parametrize("case", POLICED, ids=lambda case: case.name)
-def test_a_policer_drops_the_datagrams_that_tc_police_drops(case: DatagramCase, tmp_path: Path) -> None:
+def test_policer_drops_equal_those_of_tc_police(case: DatagramCase, tmp_path: Path) -> None:
     rows = POLICED_DATAGRAMS[POLICED_DATAGRAMS["case"] == case.name]
     assert [length for _, length in case.datagrams] == list(rows["bytes"])
     result = conditioned(rows, tmp_path, {"kind": "policer", **FIELDS[case.name]})
@@ -99,7 +99,7 @@ def test_a_policer_drops_the_datagrams_that_tc_police_drops(case: DatagramCase, 
 
 
 @pytest.mark.parametrize("case", SHAPED, ids=lambda case: case.name)
-def test_a_shaper_drops_and_delays_the_datagrams_as_tbf_does(case: DatagramCase, tmp_path: Path) -> None:
+def test_shaper_drops_and_delays_equal_those_of_tbf(case: DatagramCase, tmp_path: Path) -> None:
     """Linux's tbf counts the Ethernet header, so the datagrams here are longer by that amount."""
     rows = SHAPED_DATAGRAMS[SHAPED_DATAGRAMS["case"] == case.name]
     buffer = case.words.split()[case.words.split().index("limit") + 1]
@@ -126,7 +126,7 @@ def policed_path(case: LinuxCase) -> Scenario:
 
 
 @pytest.mark.parametrize("number", range(len(TCP)))
-def test_over_policed_paths_tcp_loses_what_it_loses_in_linux(number: int) -> None:
+def test_tcp_losses_over_policers_agree_with_linux(number: int) -> None:
     """Drops agree within 15 %."""
     case, linux = TCP[number], POLICED_PATHS.iloc[number]
     assert linux["police"] == case.police
@@ -143,7 +143,7 @@ def words(text: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("number", range(len(SHAPED_TCP)))
-def test_over_token_bucket_filters_tcp_loses_what_it_loses_in_linux(number: int) -> None:
+def test_tcp_losses_over_token_buckets_agree_with_linux(number: int) -> None:
     """Drops agree within 15 %, and goodput within 3 %.
 
     Linux counts the Ethernet header, so the filter's rate is lower in terms of IP bytes.
@@ -185,7 +185,7 @@ def policed(times: np.ndarray[Any, Any], bandwidths: np.ndarray[Any, Any], most:
 
 
 @pytest.mark.parametrize("number", range(len(POLICED_BBR_CASES)))
-def test_bbr_detects_a_policer_where_linux_s_does(number: int) -> None:
+def test_bbr_detects_policers_like_linux(number: int) -> None:
     """Compares the first time at which BBR uses the policer's bandwidth for 48 rounds (lt_bw), and this bandwidth."""
     case, linux = POLICED_BBR_CASES[number], POLICED_BBR[POLICED_BBR["case"] == number]
     path = policed_path(case).with_(**{"traces.control": True})

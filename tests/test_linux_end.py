@@ -89,7 +89,7 @@ def alive(process: psutil.Process) -> bool:
 
 
 @kernel
-def test_a_run_has_the_same_bits_each_time_and_observing_it_changes_none() -> None:
+def test_runs_are_bit_identical_with_and_without_observation() -> None:
     first = simulate(path({"congestion": "bbr"}), seed=3)
     second = simulate(path({"congestion": "bbr"}, traces={"cwnd": True}), seed=3)
     assert first.state_hash == second.state_hash
@@ -101,7 +101,7 @@ def test_a_run_has_the_same_bits_each_time_and_observing_it_changes_none() -> No
 
 
 @kernel
-def test_a_transfer_takes_as_long_as_its_path_says() -> None:
+def test_transfer_time_agrees_with_the_path() -> None:
     result = simulate(path({"size": "2 MB"}, buffer="unlimited"))
     found, row = state(result), counted(result)
     # A 60-byte SYN and its answer, each over two 1 Gbit/s links and one link with the trunk's rate.
@@ -162,7 +162,7 @@ def test_linux_over_slow_return_retransmits_as_recorded(
 
 
 @kernel
-def test_lost_packets_are_those_that_linux_sends_again() -> None:
+def test_lost_packets_equal_linuxs_retransmissions() -> None:
     result = simulate(path({"congestion": "cubic"}, duration="6 s", buffer="20 packets"))
     (port,) = lost_in(result)
     lost, row = port["packets_lost_overflow"], counted(result)
@@ -183,7 +183,7 @@ def test_timeouts_in_an_outage_are_counted_and_explained() -> None:
 
 @kernel
 @pytest.mark.parametrize(("congestion", "ecn"), [("cubic", True), ("dctcp", False)])
-def test_marks_reach_linux(congestion: str, ecn: bool) -> None:
+def test_ecn_marks_reach_linux(congestion: str, ecn: bool) -> None:
     switch = {"buffer": "1000 packets", "policy": {"kind": "codel", "ecn": True}}
     result = simulate(path({"congestion": congestion, "ecn": ecn}, switch=switch))
     (port,) = lost_in(result)
@@ -195,7 +195,7 @@ def test_marks_reach_linux(congestion: str, ecn: bool) -> None:
 
 
 @kernel
-def test_hosts_share_a_guest_and_a_path_with_modelled_flows() -> None:
+def test_hosts_share_a_guest_and_a_path_with_modeled_flows() -> None:
     linux = {"kind": "stack", "stack": "linux", "congestion": "cubic"}
     group = [
         {"name": "first", "traffic": linux},
@@ -214,7 +214,7 @@ def test_hosts_share_a_guest_and_a_path_with_modelled_flows() -> None:
 
 
 @kernel
-def test_over_cells_and_with_large_packets() -> None:
+def test_linux_ends_work_over_cells_and_large_packets() -> None:
     result = simulate(path({"size": "500 kB", "longest_packet": "9000 B"}, framing="aal5", buffer="4000 cells"))
     assert counted(result)["delivered_bytes"] == 500_000
     assert state(result)["mtu_bytes"] == 8948
@@ -245,14 +245,14 @@ ROWS = pd.read_csv(TABLES / "controls.csv").set_index("control")
 
 
 @kernel
-def test_vegas_loses_the_packets_at_the_start_that_it_loses_over_its_own_queue() -> None:
+def test_vegas_loses_the_same_packets_over_both_queues() -> None:
     (port,) = lost_in(tabled("vegas", "6 s"))
     assert port["packets_lost_overflow"] == ROWS["drops"]["vegas"]
 
 
 @kernel
 @pytest.mark.parametrize("control", list(ROWS.index) if THOROUGH else [])
-def test_goodput_and_losses_are_those_of_its_own_queue(control: str) -> None:
+def test_goodput_and_losses_equal_those_over_linuxs_queue(control: str) -> None:
     # In the table, the connection is established 1.2 s before it sends, so BBR's ProbeRTTs are earlier there.
     begin_s, end_s = (21, 61) if control == "bbr" else (20, 60)
     begin, end = (tabled(control, f"{second} s") for second in (begin_s, end_s))
@@ -306,9 +306,7 @@ def programs(result: Result) -> list[dict[str, Any]]:
 
 
 @kernel
-def test_programs_run_at_both_ends_with_the_same_bits_each_time(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_programs_at_both_ends_are_bit_identical(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     traffic = {
         "congestion": "reno",
         "command": script(tmp_path, "sends.py", SENDS),
@@ -435,7 +433,7 @@ def test_other_settings_are_rejected(fields: dict[str, Any], line: str) -> None:
     assert "\n" not in str(raised.value)
 
 
-def test_a_machine_without_the_kernel_says_where_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_kernel_reports_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linux_end, "_installed", lambda: None)
     scenario = path({})
     assert scenario.resolved["flows"][0]["traffic"]["version"] == "not installed"
@@ -478,7 +476,7 @@ def test_a_guest_that_does_not_boot_is_one_line(monkeypatch: pytest.MonkeyPatch,
 
 @kernel
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
-def test_a_run_that_is_ended_leaves_no_guest(tmp_path: Path, end: signal.Signals) -> None:
+def test_terminated_run_leaves_no_guest(tmp_path: Path, end: signal.Signals) -> None:
     (file := tmp_path / "long.toml").write_text(path({}, duration="1000 s").to_toml())
     command = [sys.executable, "-m", "longpipe", "run", str(file), "--no-store"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tmp_path) as run:
@@ -495,7 +493,7 @@ def test_a_run_that_is_ended_leaves_no_guest(tmp_path: Path, end: signal.Signals
 
 
 @kernel
-def test_a_guest_that_is_killed_ends_the_run_with_a_line() -> None:
+def test_killed_guest_ends_the_run_with_one_line() -> None:
     found: list[psutil.Process] = []
 
     def kill() -> None:
@@ -525,7 +523,7 @@ def test_the_description_names_the_stack() -> None:
 
 
 @kernel
-def test_linux_is_an_end_of_a_starlink_path() -> None:
+def test_linux_ends_work_over_a_starlink_path() -> None:
     example = Scenario.example("starlink")
     result = simulate(
         example.with_(traffic={"kind": "stack", "stack": "linux", "congestion": "cubic"}, duration="2 s"), seed=1

@@ -27,7 +27,7 @@ def test_differences_of_goodput_round_trips_and_losses_are_found(run_of: EndRun,
 
 
 @pytest.mark.skipif(linux_kernel.problem() is not None, reason="user-mode Linux is not installed")
-def test_the_path_has_the_rate_of_ip_packets_and_room_for_one_packet_more() -> None:
+def test_path_has_the_ip_rate_and_one_more_packet() -> None:
     made = scenario(LinuxCase(), 20).resolved
     trunk = min(made["links"], key=lambda link: link["rate_bps"])
     assert trunk["buffer"] == {"unit": "packets", "limit": 101}

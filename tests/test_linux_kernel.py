@@ -35,11 +35,11 @@ def kernel(folder: Path, says: str, *versions: str) -> Kernel:
     return Kernel(program, folder / "modules")
 
 
-def test_of_two_kernels_the_version_is_that_of_the_program(tmp_path: Path) -> None:
+def test_version_is_that_of_the_kernel_program(tmp_path: Path) -> None:
     assert kernel(tmp_path, "6.1.192", "6.1.176", "6.1.192").version == "6.1.192"
 
 
-def test_the_modules_of_one_kernel_tell_its_version(tmp_path: Path) -> None:
+def test_modules_of_a_single_kernel_determine_its_version(tmp_path: Path) -> None:
     assert kernel(tmp_path, "unused", "6.1.176").version == "6.1.176"
 
 

@@ -32,14 +32,14 @@ def burst(discipline: str) -> LinuxCase:
 
 
 @BURSTS
-def test_as_many_packets_of_a_burst_get_through_as_linux_s_code_admits(discipline: str, admitted: int) -> None:
+def test_admitted_packets_of_a_burst_equal_linuxs_code(discipline: str, admitted: int) -> None:
     result = simulate(scenario(burst(discipline)), 1)
     drops = result.ports.query("port == 'switch1->switch2'")["packets_lost_overflow"].item()
     assert drops == INITIAL_WINDOW - admitted
 
 
 @kernel
-def test_as_many_packets_of_a_burst_get_through_in_linux() -> None:
+def test_admitted_packets_of_a_burst_equal_those_in_linux() -> None:
     """All cases run in one start of the guest, each over its own path (test_linux_paths.py)."""
     found = {run.case.discipline: run.queue_drops for run in run_each(list(map(burst, ADMITTED)), seed=0)}
     assert found == {discipline: INITIAL_WINDOW - admitted for discipline, admitted in ADMITTED.items()}

@@ -63,7 +63,7 @@ def with_native(path: Scenario, name: str) -> Scenario:
 
 
 @pytest.mark.parametrize("name", CHOSEN)
-def test_a_module_builds_unmodified_lacks_nothing_and_runs(name: str) -> None:
+def test_unmodified_module_builds_and_runs(name: str) -> None:
     built = build([module(name)])
     assert built.linux == "6.1"
     assert [source.path.name for source in built.sources[1:]] == (["tcp_vegas.c"] if name == "yeah" else [])
@@ -142,7 +142,7 @@ def windows(result: Result, times: np.ndarray) -> np.ndarray:
     return np.asarray(at(times, result.traces["cwnd"], "cwnd_bytes"))
 
 
-def test_bbr_agrees_with_its_module_but_for_the_instants_of_its_steps() -> None:
+def test_bbr_agrees_with_its_module_except_for_step_times() -> None:
     """longpipe's BBR computes in real numbers, but Linux's computes in units of 2⁻²⁴ segments per µs, rounded down.
 
     A window of two bandwidth-delay products is rounded up to pairs of segments, so a rate that is lower by 2e-4 may
@@ -173,7 +173,7 @@ def test_module_behaves_as_in_linux(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", IN_TABLE)
-def test_a_module_sends_the_segments_that_linux_sends_whatever_is_lost(name: str) -> None:
+def test_module_sends_linuxs_segments_under_any_losses(name: str) -> None:
     """A transfer of 200 segments with 20 lists of lost packets: the order of segments is equal, except for
     TRANSFERRED_OTHERWISE.
     """

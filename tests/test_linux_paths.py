@@ -50,16 +50,14 @@ def fake(case: LinuxCase) -> LinuxRun:
     return LinuxRun(case, "6.1", series, 0, 0, 0, 0, (0,), (0.0,))
 
 
-def test_all_controls_get_their_first_path_before_any_gets_its_second() -> None:
+def test_controls_are_run_path_by_path() -> None:
     starts = missing(read(Path("none.csv")), CONTROLS, 2)
     assert [{number for _, number, _ in start} for start in starts] == [{0}, {0}, {1}, {1}]
     # DCTCP needs a different receiver and so a separate start, and BBR has six draws.
     assert [len(start) for start in starts] == [len(CONTROLS) - 2 + DRAWS["bbr"], 1] * 2
 
 
-def test_an_interrupted_collection_loses_no_finished_run_and_repeats_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupted_collection_keeps_finished_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, started = tmp_path / "store.csv", []
 
     def interrupted(cases: Sequence[LinuxCase], *, seed: int) -> Iterator[LinuxRun]:
@@ -113,7 +111,7 @@ def test_a_start_that_continues_a_collection_has_other_ticks() -> None:
     assert tick("dctcp", 3, 0, 3017) == after([draw("dctcp", 3)[0]])
 
 
-def test_dctcp_s_queue_is_a_step_in_longpipe_too() -> None:
+def test_dctcp_queue_is_a_step_threshold() -> None:
     for number in range(40):
         case = draw("dctcp", number)[0]
         made = switch_of(case.guest["discipline"], 10_000_000)
@@ -137,7 +135,7 @@ def test_table_has_the_drawn_cases_and_their_seeds() -> None:
 
 
 @pytest.mark.parametrize("control", one_in(5, CONTROLS))
-def test_over_random_paths_at_least_as_many_agree_with_linux_as_documented(control: str) -> None:
+def test_agreement_with_linux_is_at_least_as_documented(control: str) -> None:
     found = judged(TABLE[(TABLE["control"] == control) & (TABLE["path"] < JUDGED)])
     agree = tuple(
         sum(one.agree(names) for one in found) for names in (TIMES, ("losses", "marks"), ("retransmissions",))

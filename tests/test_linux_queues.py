@@ -44,7 +44,7 @@ def test_active_queues_behave_as_in_linux(discipline: str, control: str) -> None
         assert count == pytest.approx(theirs.mean(), rel=0.15)
 
 
-def test_connections_that_start_together_fill_fq_s_queues_one_after_another_as_in_linux() -> None:
+def test_simultaneous_connections_fill_fq_queues_as_in_linux() -> None:
     """`longpipe validate linux path --control cubic --control reno --discipline "fq limit 1000 flow_limit 40"` has the
     results 157 and 90. The guest writes to the first connection first, so that it has more in its queue when both leave
     slow start.

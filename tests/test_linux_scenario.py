@@ -152,7 +152,7 @@ def test_bbr_over_a_path_that_becomes_longer_has_the_goodput_of_linux(tmp_path: 
 
 
 @kernel
-def test_jitter_behind_the_bottleneck_ends_the_slow_start_of_linux_if_hystart_is_on() -> None:
+def test_jitter_after_the_bottleneck_ends_slow_start_with_hystart() -> None:
     path: dict[str, Any] = {"rate": "20 Mbit/s", "round_trip": "100 ms", "buffer": 2000, "duration": "2 s"}
     cases = [LinuxCase(**path, jitter=("30 ms", "30 ms"), hystart=hystart) for hystart in (True, False)]
     with_hystart, without = run_each(cases, seed=1)

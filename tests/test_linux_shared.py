@@ -30,7 +30,7 @@ def test_table_has_the_drawn_cases() -> None:
 
 
 @pytest.mark.parametrize("number", one_in(12, range(SHARED)))
-def test_over_random_paths_flows_share_and_wait_as_in_linux(number: int) -> None:
+def test_shares_and_delays_on_random_paths_agree_with_linux(number: int) -> None:
     case, linux = draw_shared(number), TABLE[TABLE["path"] == number].mean(numeric_only=True)
     end = seconds(case.duration)
     runs = [simulate(scenario(case), seed) for seed in range(DRAWS)]

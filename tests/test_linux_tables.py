@@ -130,7 +130,7 @@ def test_bbr_over_a_slow_return_link_retransmits_as_in_linux(trunk: tuple[str, .
         ("166667 bit/s", "20 ms", "8 packets", (97, 96), 110),
     ],
 )
-def test_bbr_over_a_slow_return_link_needs_the_ticks_and_bursts_of_the_guest(
+def test_bbr_over_slow_return_link_needs_guest_ticks_and_bursts(
     back: str, delay: str, buffer: str, linux: tuple[int, ...], most: int
 ) -> None:
     """Linux as an end of the same path counts ticks of 10 ms and sends single segments; the defaults are others."""
@@ -156,7 +156,7 @@ def test_bbr_over_a_slow_return_link_needs_the_ticks_and_bursts_of_the_guest(
     assert simulate(path, 1).flows["retransmitted_segments"].sum() > 1.5 * max(linux)
 
 
-def test_bbr_over_the_queue_of_its_linux_commit_message() -> None:
+def test_bbr_matches_its_linux_commit_message() -> None:
     """CUBIC fills the queue, to an RTT of 1.09 s; BBR leaves it almost empty, at 43 ms (Linux commit 0f8782ea1497)."""
     for control, published in (("cubic", 1090), ("bbr", 43)):
         result = run(control, round_trip="40 ms", buffer=1000)
@@ -165,7 +165,7 @@ def test_bbr_over_the_queue_of_its_linux_commit_message() -> None:
 
 @pytest.mark.parametrize("control", ["cubic", "reno"])
 @pytest.mark.parametrize("losses", ["single", "early", "bursts"])
-def test_windows_over_time_are_linux_s_where_losses_are(losses: str, control: LinuxControl) -> None:
+def test_windows_over_time_equal_linuxs_with_equal_losses(losses: str, control: LinuxControl) -> None:
     (linux,) = LOSSES.query("list == @losses and control == @control").itertuples()
     result = run(control, lose=lost(linux.lost), rate="100 Mbit/s", buffer=100_000, duration="40 s")
     series = pd.read_csv(TABLES / "losses-series.csv.gz").query("list == @losses and control == @control")
@@ -178,7 +178,7 @@ def test_windows_over_time_are_linux_s_where_losses_are(losses: str, control: Li
     ("losses", "control"),
     [("every-1000", "cubic"), ("every-1000", "reno"), ("every-10000", "cubic"), ("every-10000", "reno")],
 )
-def test_losses_at_a_distance_leave_linux_s_goodput(losses: str, control: LinuxControl) -> None:
+def test_distant_losses_leave_linuxs_goodput(losses: str, control: LinuxControl) -> None:
     """Each loss shifts the next one, and a long queue delays a recovery's ACKs, for which the timer waits."""
     (linux,) = LOSSES.query("list == @losses and control == @control").itertuples()
     result = run(control, lose=lost(linux.lost), rate="100 Mbit/s", buffer=100_000, duration="40 s")
@@ -220,7 +220,7 @@ def test_westwood_counts_the_first_ack_as_linux_does() -> None:
 
 
 @pytest.mark.parametrize("control", ["cubic", "reno"])
-def test_lost_packets_are_sent_again_in_linux_s_order(control: LinuxControl) -> None:
+def test_lost_packets_are_retransmitted_in_linuxs_order(control: LinuxControl) -> None:
     sent = pd.read_csv(TABLES / "transfers-sent.csv.gz").query("control == @control")
     other = []
     for number, linux in sent.groupby("list"):
@@ -233,7 +233,7 @@ def test_lost_packets_are_sent_again_in_linux_s_order(control: LinuxControl) -> 
 
 
 @pytest.mark.parametrize("control", ["cubic", "bbr", "reno"])
-def test_over_random_paths_goodput_and_round_trips_are_linux_s_in_nine_of_ten(control: LinuxControl) -> None:
+def test_goodput_and_rtt_agree_on_nine_of_ten_random_paths(control: LinuxControl) -> None:
     """Compares the means of Linux's draws (one, except for BBR) with those of as many draws of longpipe."""
     paths = list(pd.read_csv(TABLES / "paths.csv").query("control == @control").groupby("path"))
     assert len(PATHS_BEYOND[control]) <= 0.1 * len(paths)

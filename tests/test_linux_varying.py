@@ -20,7 +20,7 @@ TABLE = pd.read_csv(Path(__file__).parent / "data" / "linux" / "varying-paths.cs
 BEYOND: dict[int, set[str]] = {
     1: {"goodput_mbps"}, 2: {"goodput_mbps"}, 5: {"goodput_mbps"}, 7: {"drops"},
 }  # fmt: skip
-# Number of runs of longpipe, each with a path that is .1 ms longer, because the trajectory of one to three flows is
+# Number of runs of longpipe, each with a path that is 0.1 ms longer, because the trajectory of one to three flows is
 # chaotic even if no queue is random. With these changes, the goodput of path 1 is between 12.2 and 13.3 Mbit/s.
 DRAWS = 6
 

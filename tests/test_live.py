@@ -92,7 +92,7 @@ def test_bad_input_is_rejected_in_one_line(idle: str, arguments: list[str], line
 
 
 @pytest.mark.parametrize("option", ["--record", "--capture"])
-def test_a_directory_is_not_made_for_a_record(idle: str, tmp_path: Path, option: str) -> None:
+def test_record_does_not_create_directories(idle: str, tmp_path: Path, option: str) -> None:
     folder = tmp_path / "nowhere"
     done = run("live", idle, option, str(folder / "a"), "--", "true")
     assert done.returncode == 2
@@ -143,7 +143,9 @@ def test_the_exit_status_is_the_commands(idle: str) -> None:
         list(product([[], ["6"]], [["--device", "any"], ["--device", "packet"], ["--device", "packet", "--as-user"]])),
     ),
 )
-def test_packets_in_both_directions_are_never_early(idle: str, tmp_path: Path, way: list[str], ipv6: list[str]) -> None:
+def test_packets_are_never_early_in_either_direction(
+    idle: str, tmp_path: Path, way: list[str], ipv6: list[str]
+) -> None:
     ask, serve = python(tmp_path, "ask", ASK), python(tmp_path, "serve", SERVE)
     found = counted(
         tmp_path, idle, *way, "--alone",

@@ -45,14 +45,14 @@ def test_denied_and_ignored_settings_are_reported(tmp_path: Path, driver: Path) 
     driver.write_text("none\n")
     for unheeded in (driver, nowhere):
         with Awake(wanted=True, device=device, driver=unheeded) as awake:
-            assert awake.text == f"idle processors may halt: no cpuidle driver honours {device}"
+            assert awake.text == f"idle processors may halt: no cpuidle driver honors {device}"
     device.write_bytes(b"")
     with Awake(wanted=False, device=device, driver=driver) as awake:
         assert (awake.text, device.read_bytes()) == ("idle processors may halt, as requested", b"")
 
 
 @pytest.mark.usefixtures("namespaces")
-def test_the_certificate_says_whether_processors_are_kept_awake(idle: str, tmp_path: Path) -> None:
+def test_timing_report_states_whether_processors_stay_awake(idle: str, tmp_path: Path) -> None:
     look = f"od -An -td4 {DEVICE}" if _heeded() else "true"
     found = counted(tmp_path, idle, "--alone", "--", "sh", "-c", look)
     assert f"live: {found['halting']}" in found["stderr"]

@@ -55,7 +55,7 @@ def flow(times_s: dict[str, float], cwnd_bytes: int = 50_000) -> RealFlow:
         ({"buffer_s": 3.0}, "congestion", "congestion control set the rate, not a loss, 3 segments retransmitted"),
     ],
 )
-def test_a_connection_is_limited_by_what_held_it_longest(times_s: dict[str, float], limit: str, advice: str) -> None:
+def test_connection_has_its_longest_limit(times_s: dict[str, float], limit: str, advice: str) -> None:
     found = flow(times_s)
     assert found.limited_by == limit
     assert sum(found.shares.values()) == pytest.approx(1)
@@ -96,7 +96,7 @@ def test_slow_start_limits_a_short_transfer_over_geo() -> None:
     assert replace(long, cwnd_bytes=6_023_680, send_buffer_bytes=4_194_304).limited_by == "send buffer"
 
 
-def test_the_kernels_counters_are_read_where_they_are() -> None:
+def test_kernel_counters_are_read_at_their_offsets() -> None:
     """The layout of `inet_diag_msg` and `tcp_info` is that of <linux/inet_diag.h> and <linux/tcp.h> of Linux 6.1."""
     info = bytearray(232)
     for offset, value in ((16, 1448), (68, 600_000), (80, 100), (100, 7), (228, 65_535)):
@@ -127,7 +127,7 @@ def test_the_kernels_counters_are_read_where_they_are() -> None:
     ("buffers", "pause", "limit"),
     [((20_000, 0), 0, "send buffer"), ((0, 4000), 0, "window"), ((0, 0), 0.7, "application")],
 )
-def test_the_certificate_says_what_limited_a_real_connection(
+def test_timing_report_states_limits_of_real_connections(
     idle: str, tmp_path: Path, buffers: tuple[int, int], pause: float, limit: str
 ) -> None:
     report = tmp_path / "report.json"

@@ -12,7 +12,7 @@ from longpipe.live.stolen import shown, stolen_s, stolen_since
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def test_the_hosts_time_is_that_of_proc_stat(tmp_path: Path) -> None:
+def test_steal_time_equals_proc_stat(tmp_path: Path) -> None:
     file = tmp_path / "stat"
     file.write_text(f"cpu  1 2 3 4 5 6 7 {3 * TICKS} 9 10\ncpu0 1 2 3 4 5 6 7 8 9 10\n")
     assert stolen_s(file) == 3.0
@@ -25,13 +25,13 @@ def test_the_hosts_time_is_that_of_proc_stat(tmp_path: Path) -> None:
     assert stolen_since(1.0, tmp_path / "nowhere") is None
 
 
-def test_time_taken_by_the_host_is_reported() -> None:
+def test_steal_time_is_reported() -> None:
     assert shown(0.12, 10.0) == "; the host took 120 ms of their time, 1.2 % of one"
     assert shown(0.0, 10.0) == shown(None, 10.0) == ""
 
 
 @pytest.mark.usefixtures("namespaces")
-def test_the_certificate_has_what_the_host_took(idle: str, tmp_path: Path) -> None:
+def test_timing_report_contains_steal_time(idle: str, tmp_path: Path) -> None:
     before = stolen_s()
     found = counted(tmp_path, idle, "--alone", "--", "true")
     after = stolen_s()
@@ -42,7 +42,7 @@ def test_the_certificate_has_what_the_host_took(idle: str, tmp_path: Path) -> No
 
 
 @pytest.mark.usefixtures("namespaces")
-def test_the_machine_alone_is_measured_and_not_judged() -> None:
+def test_machine_is_measured_without_a_verdict() -> None:
     done = live("measure", "machine", "--seconds", "0.5", "--no-real-time", "--let-halt")
     assert done.returncode == 0, done.stderr
     first, second, _ = done.stdout.splitlines()

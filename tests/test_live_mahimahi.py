@@ -67,7 +67,7 @@ def test_queues_of_mahimahi_are_policies_in_front_of_its_schedules(tmp_path: Pat
     assert (alone[7]["policy"], alone[7]["buffer"]) == ({"kind": "tail-drop"}, None)
 
 
-def test_further_shells_and_options_of_mahimahi(tmp_path: Path) -> None:
+def test_further_mahimahi_shells_and_options_work(tmp_path: Path) -> None:
     up, down = tmp_path / "up", tmp_path / "down"
     up.write_text("1\n2\n250\n")
     down.write_text("1\n400\n")
@@ -92,7 +92,7 @@ def test_further_shells_and_options_of_mahimahi(tmp_path: Path) -> None:
         chain(twice)
 
 
-def test_a_meter_divides_by_the_time_of_the_path(capsys: pytest.CaptureFixture[str]) -> None:
+def test_meter_divides_by_path_time(capsys: pytest.CaptureFixture[str]) -> None:
     meter = _meter({"uplink"}, Console(stderr=True))
     for elapsed_s, outside in ((1.1, 0), (2.0, 2_700_000), (3.1, 6_000_000)):
         meter({"elapsed_s": elapsed_s, "delivered_bytes": {"inside": 0, "outside": outside}})
@@ -287,7 +287,7 @@ def test_invalid_queue_is_rejected_in_one_line(tmp_path: Path, queue: str, line:
         "mm-delay 20 --outside serve mm-link 12M 2M --cbr --seed 3 ask --outside x",
     ],
 )
-def test_own_options_may_be_anywhere_in_a_chain(words: str) -> None:
+def test_longpipes_options_may_be_anywhere_in_a_chain(words: str) -> None:
     found = chain(words.split())
     assert found.own == {"outside": "serve", "seed": "3"}
     assert (len(found.links), found.command) == (2, ["ask", "--outside", "x"])

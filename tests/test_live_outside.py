@@ -92,7 +92,7 @@ def test_ended_run_leaves_no_pasta_process(idle: str, outside: tuple[str, int]) 
         time.sleep(0.05)
 
 
-def test_without_pasta_the_error_says_how_to_get_it(idle: str, tmp_path: Path) -> None:
+def test_missing_pasta_reports_how_to_install_it(idle: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "longpipe", "live", idle, "--quiet", "--outside", "--", "true"]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=120, env={**os.environ, "PATH": str(tmp_path)}

@@ -18,7 +18,7 @@ from thorough import one_in
 DATA: Final = Path(__file__).parent / "data/measured"
 # Path of a key in JSON; "*" stands for all elements of a list.
 Keys = tuple[str, ...]
-# Files of JSON, and keys for which a file has another source: flent's common times, and packets sent instead of acknowledged.
+# JSON files, and keys whose absence is no error, because the file contains the value in another form.
 FILES: Final[dict[str, str]] = {
     "iperf3.json.gz": "-",
     "iperf3-udp.json.gz": "-",
@@ -161,7 +161,7 @@ def test_rate_line_of_tc_changes_no_other_value() -> None:
     assert after.subjects[0].counters["estimated rate"] == (8000.0, "bit/s")
 
 
-def test_class_and_filter_of_tc_are_not_the_queue_before() -> None:
+def test_tc_classes_and_filters_are_not_queues() -> None:
     queue = "qdisc htb 1: dev eth0 root refcnt 2 r2q 10\n Sent 10 bytes 1 pkt (dropped 0, overlimits 0 requeues 0)\n"
     other = "filter parent 1: protocol all pref 1 u32\n  Action statistics:\n Sent 999 bytes 99 pkt (dropped 9, overlimits 0 requeues 0)\n"
     child = "class htb 1:10 root prio 0 rate 1Mbit\n Sent 7 bytes 1 pkt (dropped 0, overlimits 0 requeues 0)\n"

@@ -127,7 +127,7 @@ def test_a_qlog_sequence_with_present_names_is_read(tmp_path: Path) -> None:
     assert opened(tmp_path, relative).duration_s == pytest.approx(0.02)
 
 
-def test_without_ack_frames_the_rate_of_a_qlog_is_that_of_sent_packets(tmp_path: Path) -> None:
+def test_qlog_without_ack_frames_uses_sent_packets(tmp_path: Path) -> None:
     """quinn does not write the frames of packets, so that lost packets cannot be told from delivered ones."""
     packets = [
         {"time": 10 * k, "name": "quic:packet_sent", "data": {
@@ -266,7 +266,7 @@ def test_a_log_of_mm_link_counts_from_its_base(tmp_path: Path) -> None:
         opened(tmp_path, text.replace("110 d 1 1504", "110 x 1"))
 
 
-def test_control_characters_around_the_numbers_of_a_trace_are_no_part_of_them(tmp_path: Path) -> None:
+def test_control_characters_around_trace_numbers_are_ignored(tmp_path: Path) -> None:
     (link,) = opened(tmp_path, "1\n2\x1d\n4\n").subjects
     assert counts(link, "opportunities") == (3,)
 
@@ -345,7 +345,7 @@ def quinn(rtt_ms: float, unit: float, *, packets: bool, seconds: float = 2.0, fi
 
 @pytest.mark.parametrize("packets", [True, False])
 @pytest.mark.parametrize("rtt_ms", [1.5, 40.0, 250.0])
-def test_rtts_in_seconds_are_recognised(tmp_path: Path, packets: bool, rtt_ms: float) -> None:
+def test_rtts_in_seconds_are_recognized(tmp_path: Path, packets: bool, rtt_ms: float) -> None:
     right, wrong = (opened(tmp_path, quinn(rtt_ms, unit, packets=packets)) for unit in (1.0, 1e3))
     (one,), (other,) = right.subjects, wrong.subjects
     assert right.notes == ()

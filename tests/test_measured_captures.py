@@ -171,7 +171,7 @@ def test_copies_at_a_second_interface_do_not_count(tmp_path: Path) -> None:
     found = read(file)
     (one,) = found.subjects
     assert (count(one, "data packets"), count(one, "retransmitted packets"), count(one, "duplicate ACKs")) == (21, 1, 0)
-    assert "41 packets were captured at several interfaces; each flow is analysed at its sender" in found.notes
+    assert "41 packets were captured at several interfaces; each flow is analyzed at its sender" in found.notes
     rtt = one.of("rtt")
     assert rtt is not None
     # ACKs leave for the sender 1 ms after they enter.
@@ -181,7 +181,7 @@ def test_copies_at_a_second_interface_do_not_count(tmp_path: Path) -> None:
 def test_a_routers_capture_has_the_counts_of_the_senders() -> None:
     router, sender = read(DATA / "router.pcap.gz"), read(DATA / "before-router.pcap.gz")
     # Between its interfaces, the router splits packets that segmentation offload joined.
-    assert router.notes == ("344 packets were captured at several interfaces; each flow is analysed at its sender",)
+    assert router.notes == ("344 packets were captured at several interfaces; each flow is analyzed at its sender",)
     assert len(router.subjects) == len(sender.subjects) == 3
     for one, other in zip(router.subjects, sender.subjects, strict=True):
         names = one.counters.keys() - {"handshake", "sender side of the RTT"}
@@ -211,7 +211,7 @@ def test_a_live_capture_counts_entries_and_notes_losses_on_the_path() -> None:
     assert rtts is not None
     assert rtts.numbers.min() == pytest.approx(0.0405, abs=5e-4)
     assert one.facts["captured at"] == "the sender"
-    assert found.notes[1].endswith("packets were captured at several interfaces; each flow is analysed at its sender")
+    assert found.notes[1].endswith("packets were captured at several interfaces; each flow is analyzed at its sender")
     # The data in flight fill the RTT at the flow's rate.
     assert flight is not None
     assert np.mean(flight.numbers) > 0.8 * count(one, "acknowledged") / found.duration_s * np.median(rtts.numbers)
@@ -264,7 +264,7 @@ def test_a_jump_ahead_shows_against_timestamps(tmp_path: Path) -> None:
     assert "the clock jumps ahead by 7 s at packet 21, unlike the sender's timestamps" in notes
 
 
-def test_an_idle_connection_is_no_jump_of_the_clock(tmp_path: Path) -> None:
+def test_idle_connection_is_not_a_clock_jump(tmp_path: Path) -> None:
     """A router captures each packet twice, 300 ms apart, and the connection is idle for 15 s."""
     passed = []
     for k in range(20):
@@ -281,7 +281,7 @@ def test_an_idle_connection_is_no_jump_of_the_clock(tmp_path: Path) -> None:
     assert not [note for note in read(file).notes if "clock" in note]
 
 
-def test_a_fit_begins_with_the_transfer_not_with_a_message_before_it(tmp_path: Path) -> None:
+def test_fit_begins_with_the_transfer_after_messages(tmp_path: Path) -> None:
     records = [packet(0, 1, 1, ACK, 37), packet(100_000_000, 1, 38, ACK, back=True)]
     for k in range(300):
         # Ten segments leave at the start of each round trip of 100 ms.
@@ -296,7 +296,7 @@ def test_a_fit_begins_with_the_transfer_not_with_a_message_before_it(tmp_path: P
     assert np.allclose(seen.rtt, 0.09)
 
 
-def test_the_replies_of_a_connection_are_no_other_traffic(tmp_path: Path) -> None:
+def test_replies_of_a_connection_are_not_cross_traffic(tmp_path: Path) -> None:
     reply = packet(2_999_000_000, 1, 250_001, ACK, 8, back=True)
     file = written(tmp_path / "a.pcap", *exchange(1, 250), reply)
     assert len(read(file).subjects) == 2

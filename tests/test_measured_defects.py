@@ -179,7 +179,7 @@ TEXTS: Final[dict[str, str]] = {
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_text_without_its_end_is_read_up_to_its_last_line(tmp_path: Path, name: str) -> None:
     text = TEXTS[name]
-    # From half of the text on, each cut within the last 300 characters, and some others.
+    # Cuts are in the second half of the text, and are densest near its end.
     cuts = {
         *range(len(text) // 2, len(text), max(1, len(text) // 60)),
         *range(max(len(text) // 2, len(text) - 120), len(text)),

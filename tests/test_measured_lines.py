@@ -65,7 +65,7 @@ def test_undecodable_utf_16_is_rejected_with_its_line() -> None:
         st.tuples(st.integers(0, 60), st.none() | st.integers(-5, 10**18), st.none() | st.floats(0, 1e6)), max_size=30
     )
 )
-def test_replies_are_those_of_a_dictionary(replies: list[tuple[int, int | None, float | None]]) -> None:
+def test_replies_equal_a_dictionary_based_reader(replies: list[tuple[int, int | None, float | None]]) -> None:
     found, expected = Replies("file"), dict[int, tuple[int | None, float | None]]()
     for number, at, rtt in replies:
         assert (number in found) == (number in expected)
@@ -103,7 +103,7 @@ def test_numbers_of_replies_are_bounded() -> None:
 
 @CASES
 @given(st.lists(st.dictionaries(st.sampled_from("abc"), st.floats(-1e9, 1e9)), max_size=20))
-def test_named_columns_lack_what_rows_lack(rows: list[dict[str, float]]) -> None:
+def test_missing_cells_are_missing_in_named_columns(rows: list[dict[str, float]]) -> None:
     found = Named()
     for place, row in enumerate(rows):
         found.append({"at": place, **row})

@@ -139,7 +139,7 @@ def test_a_packet_without_ip_is_named(
 
 @CASES
 @given(seed=st.integers(0, 10**6), idents=st.booleans(), v6=st.booleans(), times=st.integers(2, 3))
-def test_copies_of_a_mirror_port_change_nothing(tmp_path: Path, seed: int, idents: bool, v6: bool, times: int) -> None:
+def test_copies_of_a_mirror_port_are_ignored(tmp_path: Path, seed: int, idents: bool, v6: bool, times: int) -> None:
     draw = random.Random(seed)
     packets = transfer(draw, idents=idents, v6=v6)
     has_idents = idents and not v6
@@ -162,7 +162,7 @@ def test_copies_of_a_mirror_port_change_nothing(tmp_path: Path, seed: int, ident
     assert "captured twice, as a mirror port does" in note or "captured again, as a mirror port does" in note
 
 
-def test_retransmissions_without_identification_are_no_copies(tmp_path: Path) -> None:
+def test_retransmissions_without_ip_identification_are_not_copies(tmp_path: Path) -> None:
     packets = transfer(random.Random(3), idents=False)
     found = read(pcap(tmp_path / "a.pcap", packets))
     assert found.notes == ()

@@ -333,7 +333,7 @@ SITES: Final = st.sampled_from(["osnabrueck", "enschede"])
     st.lists(st.tuples(SITES, st.integers(1, 3000), st.none() | st.integers(0, 10**9)), min_size=1, max_size=12),
     st.randoms(),
 )
-def test_wetlinks_rate_times_length_is_what_was_moved(rows: list[tuple[str, int, int | None]], random: Random) -> None:
+def test_wetlinks_rate_times_length_is_the_payload(rows: list[tuple[str, int, int | None]], random: Random) -> None:
     """The measurements of a site follow one another; their order in the file, and other sites, do not matter."""
     ends = list(accumulate((length for _, length, _ in rows), initial=0))
 

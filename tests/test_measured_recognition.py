@@ -427,7 +427,7 @@ def test_times_of_snapshots_may_have_decimal_commas(tmp_path: Path) -> None:
         (b'{"report": {"mtr": {"src": "a"}}}', "mtr --json"), (b"MIGRATED TCP STREAM TEST from 0.0.0.0 () port 0\n", "netperf"),
         (b'{"type":"result","ping":{"latency":1},"download":{"bandwidth":1},"result":{}}', "Ookla's speed test"),
         (b'[{"_index": "packets", "_source": {"layers": {}}}]', "JSON of tshark"), (b"<!DOCTYPE html>\n<html>", "a page in HTML"),
-        (b'{"colour": 1, "shape": 2}', "JSON of an unknown tool, with the keys colour, shape"),
+        (b'{"color": 1, "shape": 2}', "JSON of an unknown tool, with the keys color, shape"),
         (b"time,rate\n0,1\n", "a table with the columns time, rate"), (b"name = \"a\"\n[tcp]\n", "TOML"),
     ],
 )  # fmt: skip

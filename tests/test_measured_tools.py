@@ -114,7 +114,7 @@ def test_ss_gives_rates_of_acknowledged_bytes_and_the_kernels_state() -> None:
     assert bulk.facts == {"control": "bbr"}
 
 
-def test_ss_without_times_gives_its_state_and_says_what_is_missing(tmp_path: Path) -> None:
+def test_ss_without_times_gives_state_and_a_note(tmp_path: Path) -> None:
     text = "State Recv-Q Send-Q Local Peer\nESTAB 0 10 1.2.3.4:5 6.7.8.9:10\n\t cubic wscale:7,7 rto:204 rtt:3.25/1.5 mss:1448 cwnd:10 send 35.6Mbps bytes_acked:9\n"
     found = read(written(tmp_path / "ss.txt", text))
     (one,) = found.subjects
@@ -202,7 +202,7 @@ def test_counters_of_disciplines_and_sizes_with_prefixes_are_read(tmp_path: Path
     }
 
 
-def test_times_that_go_back_are_rejected(tmp_path: Path) -> None:
+def test_decreasing_times_are_rejected(tmp_path: Path) -> None:
     text = (DATA / "tc.txt").read_text().replace("1795676407.056058311", "1795676400.056058311")
     with pytest.raises(ScenarioError, match=r"tc\.txt:9: 6\.55 s before the previous time; needs increasing times"):
         read(written(tmp_path / "tc.txt", text))

@@ -24,7 +24,7 @@ def measured(text: str) -> float:
     return NamedMeasure.parse(text)(simulate(MIXED))
 
 
-def test_measures_are_those_of_the_result() -> None:
+def test_measures_equal_result_fields() -> None:
     result = simulate(MIXED)
     flows, ports = result.flows.set_index("flow"), result.ports.set_index("port")
     webs = flows.loc[[f"web{i}" for i in range(1, 5)]]
@@ -50,7 +50,7 @@ def test_measures_are_those_of_the_result() -> None:
     assert measured("web.median") == result.waiting["median_s"].item() > 0
 
 
-def test_a_duration_begins_with_the_flow_and_a_completion_with_the_run() -> None:
+def test_duration_starts_with_the_flow_and_completion_with_the_run() -> None:
     starts = {"one": "1 s", "two": "3 s"}
     groups = [{"name": name, "start": {"kind": "fixed", "at": at}} for name, at in starts.items()]
     network = {"kind": "dumbbell", "trunk_rate": "10 Mbit/s", "trunk_delay": "10 ms", "group": groups}
@@ -87,7 +87,7 @@ def test_stored_run_has_the_same_measures() -> None:
         assert NamedMeasure.parse(str(NamedMeasure.parse(text))) == NamedMeasure.parse(text)
 
 
-def test_study_has_a_column_per_measure_and_keeps_its_questions(tmp_path: Path) -> None:
+def test_study_has_a_column_per_stored_measure(tmp_path: Path) -> None:
     asked = ["bulk=flow:bulk.throughput", "web.completed"]
     design = Design.full_factorial(MIXED, [BUFFERS], measures=asked)
     study = Study(design, tmp_path / "runs.db", "mixed")
@@ -167,7 +167,7 @@ def test_invalid_measure_is_rejected_in_one_line(text: str, message: str) -> Non
     assert len(error.value.problems) == 1
 
 
-def test_a_design_over_a_graph_has_no_nan_and_its_next_command_works(tmp_path: Path) -> None:
+def test_design_over_a_graph_suggests_a_working_command(tmp_path: Path) -> None:
     (tmp_path / "graph.toml").write_text(GRAPH.to_toml())
     design = ["design", "graph.toml", "--factor", "tcp:tcp.recovery=reno,sack", "--replications", "2"]
     done = run(*design, "--run", "g", "--csv", "runs.csv", "--store", "runs.db", cwd=tmp_path)
@@ -194,5 +194,5 @@ def test_unknown_name_is_rejected_before_the_runs_with_the_nearest_one(measure: 
 
 
 @pytest.mark.parametrize("measure", ["web.p95", "web:4.p95", "web:all.median", "web:[0-2].p99"])
-def test_existing_classes_of_files_are_measured(measure: str) -> None:
+def test_measures_cover_existing_file_classes(measure: str) -> None:
     NamedMeasure.parse(measure).check(Scenario.example("web-and-bulk"))

@@ -39,7 +39,7 @@ def twice(result: Result) -> int:
 
 
 @pytest.mark.parametrize("recovery", ["vanilla", "tahoe", "reno", "newreno", "sack"])
-def test_needless_retransmissions_are_those_that_arrive_twice(recovery: str) -> None:
+def test_duplicate_arrivals_are_needless_retransmissions(recovery: str) -> None:
     result = run(**{"tcp.recovery": recovery, "tcp.timer": COARSE})
     retransmitted = int(result.flows["retransmitted_segments"].sum())
     found = needless(result)["needless_retransmissions"] * retransmitted
@@ -47,7 +47,7 @@ def test_needless_retransmissions_are_those_that_arrive_twice(recovery: str) -> 
     assert found == pytest.approx(twice(result))
 
 
-def test_a_timer_below_the_round_trip_expires_while_the_segment_is_on_its_way() -> None:
+def test_timer_below_the_rtt_expires_before_the_ack() -> None:
     # The RTO is 2 ticks of 10 ms, and the RTT is 400 ms without losses: so each expiry before the first ACK is
     # needless.
     timer = {**COARSE, "tick": "10 ms", "initial_rto": "2 ticks"}

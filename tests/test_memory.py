@@ -33,7 +33,7 @@ LINE = (
 )
 
 
-def test_a_run_ends_where_it_would_take_more_than_it_may() -> None:
+def test_run_ends_at_its_memory_limit() -> None:
     with pytest.raises(RunError) as error:
         simulate(LARGE, memory="10 MB")
     assert re.fullmatch(LINE, str(error.value))
@@ -54,13 +54,13 @@ def test_a_limit_changes_no_run() -> None:
     assert simulate(LARGE, memory="200 MB").state_hash == simulate(LARGE).state_hash
 
 
-def test_a_network_that_does_not_fit_ends_before_it_begins() -> None:
+def test_oversized_network_is_rejected_before_the_run() -> None:
     wide = SMALL.with_(**{"network.sources": 10_000})
     with pytest.raises(RunError, match=r"^memory: 2\.0 MB are not enough"):
         simulate(wide, memory="2 MB")
 
 
-def test_the_other_runs_of_a_study_go_on() -> None:
+def test_other_runs_of_a_study_continue_after_memory_error() -> None:
     design = Design.full_factorial(LARGE, [Factor.over("tcp.initial_window", ["1 segment", "7300 segments"])])
     with closing(Study(design)) as study:
         with pytest.raises(StudyError, match=rf"^[^\n]*seed 1: {LINE}$"):
@@ -68,7 +68,7 @@ def test_the_other_runs_of_a_study_go_on() -> None:
         assert sorted(study.columns()["state"]) == ["failed", "finished"]
 
 
-def test_workers_share_what_there_is() -> None:
+def test_workers_share_the_available_memory() -> None:
     outcomes = [next(Processes(workers, "800 MB").run([(LARGE, 1)]))[0][1] for workers in (1, 40)]
     assert [isinstance(outcome, Failure) for outcome in outcomes] == [False, True]
 
@@ -98,7 +98,7 @@ def test_an_executor_with_a_limit_of_its_own_takes_no_other() -> None:
         executor_for(pool, memory="1 GB")
 
 
-def test_the_command_fails_with_one_line_and_keeps_what_it_had(tmp_path: Path) -> None:
+def test_memory_error_is_one_line_and_keeps_results(tmp_path: Path) -> None:
     path = tmp_path / "large.toml"
     path.write_text(LARGE.to_toml())
     failed = run("run", path, "--memory", "10 MB", "--no-store")
@@ -134,7 +134,7 @@ def test_lack_of_memory_is_an_error_not_an_abort(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
-def test_available_is_what_the_machine_has_left_at_most() -> None:
+def test_available_memory_is_at_most_the_machines_free_memory() -> None:
     assert 0 < memory.limit_bytes() < memory.available_bytes() <= 2**60
     assert memory.share("1 GB", 4) == "250 MB"
 

@@ -64,7 +64,7 @@ def of_core(scenario: Scenario) -> dict[str, Any]:
 # Results of a module
 
 
-def test_the_aimd_of_a_module_with_a_cut_of_one_half_is_linux_reno_bit_by_bit() -> None:
+def test_aimd_module_with_half_is_bit_identical_to_linux_reno() -> None:
     """The defaults of tcp_aimd.c are tcp_reno_ssthresh and tcp_reno_cong_avoid, which `linux-reno` implements in Rust."""
     for path in (PATH, PATH.with_(**{"network.trunk_loss": {"kind": "bernoulli", "probability": 0.002}})):
         native = simulate(path.with_(**{"tcp.congestion": "linux-reno"}))
@@ -72,14 +72,14 @@ def test_the_aimd_of_a_module_with_a_cut_of_one_half_is_linux_reno_bit_by_bit() 
 
 
 @pytest.mark.parametrize("beta", [512, 717, 900])
-def test_a_parameter_sets_what_a_loss_leaves(beta: int) -> None:
+def test_parameter_of_a_module_sets_the_window_after_a_loss(beta: int) -> None:
     found = cuts(simulate(with_module(AIMD, beta=beta)))
     # Values are whole segments, and the window has about 180.
     assert found
     assert found == pytest.approx([beta / 1024] * len(found), abs=0.01)
 
 
-def test_two_sets_of_parameters_in_one_scenario_share_nothing() -> None:
+def test_parameter_sets_in_one_scenario_are_independent() -> None:
     module = {"kind": "module", "file": str(AIMD)}
     flows = [
         {"name": name, "from": "a", "to": "b", "tcp": {"congestion": {**module, "parameters": {"beta": beta}}}}
@@ -98,7 +98,7 @@ def test_two_sets_of_parameters_in_one_scenario_share_nothing() -> None:
         assert found == pytest.approx([beta / 1024] * len(found), abs=0.02)
 
 
-def test_runs_after_one_another_and_with_each_other_have_statics_of_their_own() -> None:
+def test_runs_have_separate_statics() -> None:
     # tcp_aimd.c counts its connections in a static variable; in any one copy of it, the fourth connection would crash.
     counting = with_module(AIMD, crashes_at=4).with_(duration="500 ms")
     hashes = {simulate(counting).state_hash for _ in range(6)}
@@ -141,7 +141,7 @@ def test_a_module_that_moves_the_window_in_recovery_needs_rack() -> None:
 # Identity
 
 
-def test_a_module_is_known_by_its_source_parameters_and_clock_not_by_its_place(tmp_path: Path) -> None:
+def test_module_is_identified_by_source_parameters_and_clock(tmp_path: Path) -> None:
     first = with_module(AIMD)
     copied = Path(shutil.copy(AIMD, tmp_path))
     built = tmp_path / "other.so"
@@ -193,7 +193,7 @@ def test_a_cached_object_follows_changes_of_exporting_modules(exporting: str, ch
     assert objects.find(str(source)).digest == build([source]).facts.source != first
 
 
-def test_a_stored_run_is_found_and_read_when_its_module_is_gone(tmp_path: Path) -> None:
+def test_stored_run_is_readable_without_its_module(tmp_path: Path) -> None:
     file = Path(shutil.copy(AIMD, tmp_path))
     scenario = with_module(file, beta=700)
     with closing(Store(tmp_path / "runs.db")) as store:
@@ -229,7 +229,7 @@ def one_worker(tmp_path_factory: pytest.TempPathFactory) -> Any:  # noqa: ANN401
         yield started
 
 
-def test_a_dask_cluster_runs_it_and_names_what_crashes(one_worker: Cluster) -> None:
+def test_dask_cluster_runs_a_module_and_reports_crashes(one_worker: Cluster) -> None:
     scenario = with_module(AIMD).with_(duration="2 s")
     assert outcomes(one_worker.address, [(scenario, 1)]) == expected(scenario, [1])
     (failed,) = outcomes(one_worker.address, [(with_module(AIMD, misbehaves=3), 1)]).values()
@@ -268,7 +268,7 @@ def test_a_call_that_never_returns_is_ended_and_named(monkeypatch: pytest.Monkey
         (RATE, 1, "sets a pacing rate of 0 bit/s at 0.18"),
     ],
 )
-def test_nonsense_is_replaced_and_reported(file: Path, misbehaves: int, told: str, tmp_path: Path) -> None:
+def test_invalid_values_are_replaced_and_reported(file: Path, misbehaves: int, told: str, tmp_path: Path) -> None:
     scenario = with_module(file, misbehaves=misbehaves)
     result = simulate(scenario)
     (warning,) = result.replaced
@@ -283,7 +283,7 @@ def test_nonsense_is_replaced_and_reported(file: Path, misbehaves: int, told: st
         assert stored.replaced == result.replaced
 
 
-def test_a_plain_run_reports_nothing() -> None:
+def test_valid_module_reports_no_complaints() -> None:
     result = simulate(with_module(AIMD))
     assert result.replaced == ()
     assert "modules" not in result.summary()
@@ -300,7 +300,7 @@ def refusal(file: Path | str, **parameters: Any) -> str:  # noqa: ANN401 - value
     return line
 
 
-def test_files_that_are_no_modules_are_rejected_in_one_line(tmp_path: Path) -> None:
+def test_other_files_are_rejected_as_modules_in_one_line(tmp_path: Path) -> None:
     assert refusal(tmp_path / "none.so").startswith(f"{tmp_path}/none.so: cannot be read, no such file")
     text, other, source = tmp_path / "text.so", tmp_path / "other.so", tmp_path / "tcp_bad.c"
     text.write_text("no object")
@@ -350,7 +350,7 @@ def longpipe(*arguments: object, **environment: str) -> subprocess.CompletedProc
     return run(*arguments, environment=environment)
 
 
-def test_build_writes_an_object_and_says_what_it_is(tmp_path: Path) -> None:
+def test_build_writes_and_describes_an_object(tmp_path: Path) -> None:
     target = tmp_path / "mine.so"
     done = longpipe("cc", "build", AIMD, "-o", target)
     assert done.returncode == 0
@@ -368,7 +368,7 @@ def test_build_writes_an_object_and_says_what_it_is(tmp_path: Path) -> None:
     assert missing.stderr.startswith("error: no C compiler: needs cc, gcc or clang")
 
 
-def test_check_names_what_a_module_uses_and_what_is_missing(tmp_path: Path) -> None:
+def test_check_lists_used_and_missing_functions_of_a_module(tmp_path: Path) -> None:
     found = usage(str(RATE))
     assert (found.name, found.linux) == ("rate", "6.10")
     assert found.operations == ("cong_control", "init", "ssthresh", "undo_cwnd")

@@ -87,7 +87,7 @@ QUIC_GO: Final = Adapter(
 )
 AIOQUIC: Final = Adapter(
     "aioquic",
-    # CUBIC reduces the window to .7 of the bytes that are still in flight.
+    # CUBIC reduces the window to 0.7 of the bytes that are still in flight.
     {"reno": (RENO_BETA,), "cubic": (0.685,)},
     "1.7.2",
     {"reno": "72c205afb4f8f9b8", "cubic": "2b6f6a9fc689f985"},
@@ -171,7 +171,7 @@ def test_decisions_are_those_of_the_documented_version(adapter: Adapter, control
 
 
 @each_control
-def test_all_data_arrive_and_no_more_than_the_link_carries(adapter: Adapter, control: str) -> None:
+def test_delivered_data_do_not_exceed_the_link_capacity(adapter: Adapter, control: str) -> None:
     need(adapter)
     size = 5_000_000
     result = simulate(path(traffic(adapter.name, congestion=control, size=size)))
@@ -192,7 +192,7 @@ def test_all_data_arrive_and_no_more_than_the_link_carries(adapter: Adapter, con
     ("adapter", "control", "expected"),
     [(adapter, control, ratios) for adapter in ADAPTERS for control, ratios in adapter.reductions.items() if ratios],
 )
-def test_losses_reduce_the_window_as_the_page_says(adapter: Adapter, control: str, expected: tuple[float, ...]) -> None:
+def test_losses_reduce_windows_as_documented(adapter: Adapter, control: str, expected: tuple[float, ...]) -> None:
     need(adapter)
     result = simulate(path(traffic(adapter.name, congestion=control), duration="20 s", traces={"cwnd": True}))
     windows = result.traces["cwnd"].cwnd_bytes

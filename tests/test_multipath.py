@@ -171,7 +171,7 @@ def test_only_noq_has_an_idle_timeout_of_paths() -> None:
 
 
 @needs_stacks
-def test_a_further_path_has_no_limit_and_does_not_count_as_a_flow() -> None:
+def test_additional_path_does_not_count_as_a_flow() -> None:
     result = simulate(two_paths({"quic": QUIC, "second": SECOND}))
     first, second = result.flow_limits
     assert (first.limited_by, second.limited_by) == ("link", "-")

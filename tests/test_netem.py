@@ -52,7 +52,7 @@ def test_differences_of_delays_and_losses_are_found() -> None:
     assert compared(constant, constant + 0.25).distance() == 1.0
 
 
-def test_a_path_over_which_nothing_arrives_has_no_delays() -> None:
+def test_path_that_delivers_nothing_has_no_delays() -> None:
     drawn, none = np.random.default_rng(1).normal(20, 5, 1000), np.full(1000, np.nan)
     assert all(math.isnan(value) for value in spread_ms(none))
     assert lost_share(none) == 1.0
@@ -61,7 +61,7 @@ def test_a_path_over_which_nothing_arrives_has_no_delays() -> None:
     assert not compared(none, drawn).agrees()
 
 
-def test_the_path_with_a_rate_delays_and_drops_as_the_formula_of_netem(tmp_path: Path) -> None:
+def test_path_with_a_rate_follows_netems_formula(tmp_path: Path) -> None:
     """In sch_netem.c, a packet is dropped if `limit` are queued, and otherwise leaves one transmission time after the
     last one.
     """
@@ -104,7 +104,7 @@ def test_an_unknown_case_is_rejected_with_the_nearest_one() -> None:
 
 
 @pytest.mark.parametrize("within", ["abc", "-1 ms", "nan"])
-def test_a_tolerance_that_is_no_time_is_rejected(within: str) -> None:
+def test_tolerance_without_a_time_unit_is_rejected(within: str) -> None:
     done = CliRunner().invoke(app, ["validate", "netem", "--within", within])
     assert done.exit_code != 0
     assert "--within" in f"{done.exception}{done.output}"

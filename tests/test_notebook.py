@@ -43,7 +43,7 @@ def words(html: str) -> str:
     return " ".join(Text(html).words)
 
 
-def test_a_scenario_shows_what_run_prints_above_its_tables_and_all_fields() -> None:
+def test_notebook_shows_run_header_and_fields() -> None:
     shown = words(SCENARIO._repr_html_())
     text = StringIO()
     show(simulate(SCENARIO), Console(file=text, width=200))
@@ -60,7 +60,7 @@ def test_a_design_shows_its_factors_and_levels() -> None:
     assert "factor levels tcp reno, sack" in shown
 
 
-def test_a_study_shows_how_far_it_is() -> None:
+def test_study_shows_its_progress() -> None:
     study = Study(DESIGN, name="notebook")
     assert "0 of 6 runs finished, 6 waiting" in words(study._repr_html_())
     study.run(workers=1)
@@ -100,7 +100,7 @@ def displayed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return shown
 
 
-def test_a_campaign_and_a_run_have_bars_in_notebooks_that_go_at_the_end(displayed: list[str]) -> None:
+def test_notebook_progress_bars_disappear_at_the_end(displayed: list[str]) -> None:
     Study(DESIGN, name="bars").run(workers=1)
     assert "bars: 0 of 6 runs" in words(displayed[0])
     assert any("bars: 6 of 6 runs, 0 s left" in words(html) for html in displayed if html)
@@ -111,7 +111,7 @@ def test_a_campaign_and_a_run_have_bars_in_notebooks_that_go_at_the_end(displaye
     assert displayed[-1] == ""
 
 
-def test_outside_of_notebooks_and_with_progress_of_ones_own_there_is_no_bar(displayed: list[str]) -> None:
+def test_progress_bar_is_shown_only_by_default_in_notebooks(displayed: list[str]) -> None:
     told: list[float] = []
     simulate(SCENARIO, progress=told.append)
     assert told == [0.5]

@@ -69,11 +69,11 @@ def test_tahoe_equals_ns2_with_and_without_its_guard(
     one_in(2, list(product(SUITE_DROPS, ["reno", "newreno", "sack"]))),
     ids=lambda part: part if isinstance(part, str) else ",".join(map(str, part)),
 )
-def test_the_drops_of_ns2s_suite_with_its_settings(tcp: str, drop: tuple[int, ...]) -> None:
+def test_drops_of_ns2s_test_suite_agree(tcp: str, drop: tuple[int, ...]) -> None:
     assert drops(tcp=tcp, drop=drop, guard=True, hoe=False, **SUITE).same_order
 
 
-def test_tahoe_is_guarded_by_default_as_in_ns2_and_needs_it_not_to_fall_behind() -> None:
+def test_tahoe_is_guarded_by_default_as_in_ns2() -> None:
     many = {"tcp": "tahoe", "drop": SUITE_DROPS[-2], **SUITE}
     default, guarded, free = (drops(**many, guard=guard).sent["ns2_s"].max() for guard in (None, True, False))
     assert default == guarded
@@ -249,7 +249,7 @@ def test_the_command_rejects_bad_input() -> None:
 
 # This version of ns-2 lacks limited transmit, which a window of three segments needs.
 @pytest.mark.parametrize("drop", one_in(3, [drop for drop in DROPS if min(drop, default=1) != 1]), ids=str)
-def test_fack_sends_the_first_lost_segment_again_when_ns2s_fack_does(drop: tuple[int, ...]) -> None:
+def test_fack_retransmits_when_ns2s_fack_does(drop: tuple[int, ...]) -> None:
     case = DropCase(tcp="sack", drop=drop)
     theirs = ns2.run(["Agent/TCP/Fack", *case.arguments()[1:]]).sent
     scenario = case.scenario().with_(**{"tcp.recovery": {"kind": "rfc6675", "fack": True}})

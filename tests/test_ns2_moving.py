@@ -78,7 +78,7 @@ def test_the_same_segments_leave_where_packets_overtake_others(tcp: Flavor, drop
 
 
 @pytest.mark.parametrize("rate", RATES)
-def test_vegas_sends_the_same_segments_and_over_the_drift_at_the_same_instants(rate: str) -> None:
+def test_vegas_sends_the_same_segments_as_ns2(rate: str) -> None:
     # ns-2 rounds the queued data to whole segments before it compares them with 1 and 3.
     rounded = {"tcp.vegas.alpha": 0.5, "tcp.vegas.beta": 3.5, "tcp.vegas.gamma": 1.5}
     ours, _ = sent(vegas_path(rate, duration="150 s", **rounded), SLOW, MSS)

@@ -70,7 +70,7 @@ def beside(name: str, *, guard: bool) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("name", LOST)
-def test_tahoe_with_its_guard_sends_what_ns2s_own_suite_says_to_the_microsecond(name: str) -> None:
+def test_guarded_tahoe_matches_ns2s_test_suite_to_1_us(name: str) -> None:
     sent = beside(name, guard=True)
     assert len(sent) == 200
     assert sent["ours_segment"].tolist() == sent["theirs_segment"].tolist()

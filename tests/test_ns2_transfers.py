@@ -32,7 +32,7 @@ def test_ns2_completes_in_the_same_time_with_the_same_losses(transfer: Transfer)
 
 
 @needs_ns2
-def test_ns2_without_its_guard_retransmits_as_often() -> None:
+def test_ns2_without_guard_retransmits_equally_often() -> None:
     guarded, free = (compare(Transfer(640, 0.25, "reno"), guard=guard) for guard in (True, False))
     assert abs(free.difference) < 1e-4
     assert free.longpipe["completion_time_s"] > 2 * guarded.longpipe["completion_time_s"]

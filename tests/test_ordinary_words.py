@@ -49,13 +49,13 @@ def test_a_word_lists_the_fields_that_it_means(word: str, field: str) -> None:
         ("seeds", "no field but an option"),
     ],
 )
-def test_a_word_without_a_field_says_what_to_do(word: str, said: str) -> None:
+def test_word_without_a_field_has_an_explanation(word: str, said: str) -> None:
     done = CliRunner().invoke(app, ["fields", word])
     assert done.exit_code != 0
     assert said in str(done.exception)
 
 
-def test_every_pattern_of_the_table_matches_a_field_and_adds_to_those_with_the_word() -> None:
+def test_every_pattern_of_ordinary_words_matches_a_field() -> None:
     known = all_fields()
     for word, patterns in FIELDS.items():
         assert all(any(fnmatchcase(field.name, one) for field in known) for one in patterns), word

@@ -116,7 +116,7 @@ class Outputs:
 
     @property
     def unit(self) -> str:
-        """What ports count."""
+        """Unit of the counters of ports."""
         return "packets" if self.result.scenario.framing == "ip" else "cells"
 
     @property

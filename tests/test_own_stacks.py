@@ -71,7 +71,7 @@ def decisions(result: Result) -> str:
     return str(result.stacks.decisions[0])
 
 
-def test_own_stack_crosses_routes_that_change(folder: Path) -> None:
+def test_own_stack_works_over_changing_routes(folder: Path) -> None:
     """A window of 20 packets takes one RTT of the route at its time; two routes change in 60 s."""
     pytest.importorskip("sgp4")
     route = {"shell": "kuiper-630", "from": "Manila", "to": "Dalian", "as": "graph", "step": "1 s"}
@@ -88,7 +88,7 @@ def test_own_stack_crosses_routes_that_change(folder: Path) -> None:
     assert 40_000_000 / 1448 / 20 * 0.0252 < flow.completion_s < 40_000_000 / 1448 / 20 * 0.0445
 
 
-def test_a_window_carries_itself_once_per_round_trip(folder: Path) -> None:
+def test_fixed_window_delivers_one_window_per_rtt(folder: Path) -> None:
     result = simulate(path(program(folder)))
     # The packet has 1452 bytes of payload and 28 of headers, and the reply has 4 and 28; each crosses two 1 Gbit/s
     # links and one 20 Mbit/s link.
@@ -163,7 +163,7 @@ def test_timeouts_that_a_stack_reports_are_those_of_its_flow(
 # Identity
 
 
-def test_runs_are_stored_by_what_the_program_is(tmp_path: Path) -> None:
+def test_stored_runs_are_keyed_by_program_content(tmp_path: Path) -> None:
     script = tmp_path / "window.py"
     script.write_text(code("window.py"))
     first = path(program(tmp_path))
@@ -183,7 +183,7 @@ def test_runs_are_stored_by_what_the_program_is(tmp_path: Path) -> None:
         simulate(first)
 
 
-def test_a_program_that_has_changed_since_its_scenario_was_checked_does_not_run(tmp_path: Path) -> None:
+def test_program_changed_after_validation_is_not_run(tmp_path: Path) -> None:
     (script := tmp_path / "window.py").write_text(code("window.py"))
     first, versioned = path(program(tmp_path)), path({**program(tmp_path), "version": "1"}, duration="1 s")
     script.write_text(code("window.py") + "# changed\n")
@@ -248,7 +248,7 @@ def test_another_machine_gets_the_object_with_the_job(folder: Path, tmp_path: Pa
     assert done.stdout.decode().strip() == simulate(scenario).state_hash
 
 
-def test_a_bundle_holds_an_object_and_rejects_a_program(folder: Path) -> None:
+def test_bundle_contains_objects_and_rejects_programs(folder: Path) -> None:
     scenario = path({"file": str(folder / "window.so")}, duration="1 s")
     held = list(controls_of([scenario]).values())
     assert [one.kind for one in held] == ["stack"]
@@ -340,7 +340,7 @@ def test_output_of_a_program_is_separate_from_its_messages(tmp_path: Path) -> No
         simulate(path({"command": ["sh", "-c", "echo hello, world; cat >/dev/null"]}))
 
 
-def test_an_object_that_hangs_or_crashes_loses_its_run_alone(
+def test_hanging_or_crashing_object_loses_only_its_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Path
 ) -> None:
     monkeypatch.setattr(isolation, "CALL_CPU_S", 0.3)

@@ -47,7 +47,7 @@ def test_the_first_difference_is_named_with_its_line(tmp_path: Path) -> None:
         "script.pkt:9: differs: script: tcpi_snd_cwnd == 11; tcpi_snd_cwnd is 10"
     )
     assert outcome(tmp_path, sent, "+.1 < . 1:1(0) ack 20001 win 1024") == (
-        "script.pkt:7: differs: script: +.1 < . 1:1(0) ack 20001 win 1024: acknowledges what was never sent"
+        "script.pkt:7: differs: script: +.1 < . 1:1(0) ack 20001 win 1024: acknowledges data that were never sent"
     )
 
 

@@ -19,7 +19,7 @@ from longpipe.fairness.page import page
 from longpipe.fairness.pairs import ENDED, Pair, PairKey, Paths, base, designs, matrix, planned, scenarios, table
 from longpipe.fairness.pairs import run as runs_of
 from longpipe.pictures.pairs import shares
-from longpipe.pictures.style import text_colour
+from longpipe.pictures.style import text_color
 from longpipe.report.svg import contrast
 from longpipe.store import Store
 from longpipe.study import Runner
@@ -34,7 +34,7 @@ def pairs() -> dict[tuple[str, str], Pair]:
     return {(pair.row, pair.column): pair for pair in matrix(*frames)}
 
 
-def test_shares_of_a_pair_add_up_and_harm_is_relative_to_the_throughput_alone(
+def test_harm_is_relative_to_the_throughput_alone(
     pairs: dict[tuple[str, str], Pair],
 ) -> None:
     one, other = pairs["cubic", "vegas"], pairs["vegas", "cubic"]
@@ -94,7 +94,7 @@ def test_start_times_that_are_set_are_kept() -> None:
     assert len(scenarios(both)) == 3
 
 
-def test_the_table_names_the_flow_that_the_harm_is_done_to(pairs: dict[tuple[str, str], Pair]) -> None:
+def test_table_names_the_harmed_flow(pairs: dict[tuple[str, str], Pair]) -> None:
     shown = table(list(pairs.values())).set_index(["control", "beside"])
     done = shown["harm to beside"]
     # CUBIC takes most of the link from Vegas.
@@ -104,12 +104,12 @@ def test_the_table_names_the_flow_that_the_harm_is_done_to(pairs: dict[tuple[str
 
 def test_numbers_of_heat_maps_have_enough_contrast() -> None:
     panel = Figure().subplots()
-    for colours in ("PuOr_r", "viridis"):
-        image = panel.imshow([[0.0, 1.0]], cmap=colours)
+    for colors in ("PuOr_r", "viridis"):
+        image = panel.imshow([[0.0, 1.0]], cmap=colors)
         for value in np.linspace(0, 1, 101):
             # WCAG 2.1 requires 4.5 for text of this size.
             drawn = to_hex(image.to_rgba(np.array([value]))[0])
-            assert contrast(drawn, to_hex(text_colour(image, value))) >= 4.5, value
+            assert contrast(drawn, to_hex(text_color(image, value))) >= 4.5, value
 
 
 def test_the_title_of_a_single_heat_map_fits_its_figure(pairs: dict[tuple[str, str], Pair]) -> None:
@@ -120,7 +120,7 @@ def test_the_title_of_a_single_heat_map_fits_its_figure(pairs: dict[tuple[str, s
     assert title.get_window_extent().x1 <= figure.bbox.x1
 
 
-def test_prague_and_dctcp_have_the_ecn_that_they_need_and_others_keep_theirs() -> None:
+def test_only_prague_and_dctcp_get_required_ecn() -> None:
     paths = Paths(("20 Mbit/s",), ("10 ms",), ("4 BDP",))
     changed = {"switch.policy": "dualpi2", "tcp.ecn": "classic"}
     pairs = {}

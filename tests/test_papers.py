@@ -96,7 +96,7 @@ def beyond_figures(summaries):
 }
 
 
-def test_every_paper_is_known_by_its_id_and_package() -> None:
+def test_papers_are_registered_by_id_and_package() -> None:
     assert list(PAPERS) == list(IDS)
     for name, paper in PAPERS.items():
         assert paper.id == name
@@ -154,7 +154,7 @@ def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return start(home, "-m", "longpipe", *arguments)
 
 
-def test_a_paper_is_added_by_its_folder_and_its_line(home: Path) -> None:
+def test_paper_is_added_by_a_folder_and_one_line(home: Path) -> None:
     common = ("reproduce", "toy-26", "--no-store", "--workers", "1")
     commands = [(*common, *arguments) for arguments in (("--seeds", "2"), ("--sensitivity",), ("--beyond",))]
     done = start(home, "-c", SEVERAL, json.dumps(commands))
@@ -227,7 +227,7 @@ def one_pair_of_hypatia(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("one_pair_of_hypatia")
 @pytest.mark.parametrize("paper", IDS)
-def test_every_paper_writes_the_scenario_of_a_configuration_and_names_one_if_it_is_unknown(paper: str) -> None:
+def test_papers_write_configurations_and_suggest_names(paper: str) -> None:
     cells = PAPERS[paper].cells()
     name = list(cells)[-1]
     done = commands.run("init", "--example", f"{paper}: {name}")
@@ -242,7 +242,7 @@ def test_every_paper_writes_the_scenario_of_a_configuration_and_names_one_if_it_
 
 
 @pytest.mark.parametrize("paper", ["gr-97", "www-98"])
-def test_a_file_says_if_a_run_of_it_prints_other_values_and_how_to_get_the_paper_s(paper: str) -> None:
+def test_written_file_explains_differences_from_the_paper(paper: str) -> None:
     name, scenario = next(iter(PAPERS[paper].cells().items()))
     text = commands.run("init", "--example", f"{paper}: {name}").stdout
     comment = " ".join(line.removeprefix("#").strip() for line in text.partition("\n\n")[0].splitlines())
@@ -319,7 +319,7 @@ def _printed(paper: str) -> list[Experiment]:
 @pytest.mark.parametrize(
     ("paper", "number"), one_in(4, [(paper, number) for paper in IDS for number in range(len(_variants(paper)))])
 )
-def test_sensitivity_in_the_package_is_what_longpipe_simulates(paper: str, number: int) -> None:
+def test_packaged_sensitivity_equals_that_of_longpipe(paper: str, number: int) -> None:
     """Each variant has one configuration; the configurations rotate through those of the paper."""
     variant = _variants(paper)[number]
     experiment = _printed(paper)[number * 7 % len(_printed(paper))]

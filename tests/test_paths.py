@@ -35,7 +35,7 @@ def motions(scenario: Scenario) -> list[dict[str, Any]]:
     return [link.get("motion") for link in scenario.resolve()["links"]]
 
 
-def test_a_path_is_that_of_both_directions_unless_the_way_back_says_otherwise() -> None:
+def test_path_applies_to_both_directions_by_default() -> None:
     delay = [["0 s", "20 ms"], ["5 s", "30 ms"]]
     assert motions(over({"delay": delay}))[2] == motions(over({"delay": delay}))[3]
     one_way = over({"delay": delay}, return_path={"kind": "moving"})
@@ -74,7 +74,7 @@ def test_a_scenario_takes_a_path_over_satellites_in_one_line() -> None:
     assert result.efficiency > 0.8
 
 
-def test_begin_selects_an_instant_of_the_same_shell(tmp_path: Path) -> None:
+def test_start_selects_an_instant_of_the_shell(tmp_path: Path) -> None:
     manila = {"shell": "kuiper-630", "from": "Manila", "to": "Dalian"}
     after, date = (over({**manila, "begin": begin}, "2 s") for begin in ("60 s", "2000-01-01T01:01:00+01:00"))
     assert after.digest() == date.digest()
@@ -92,7 +92,7 @@ def test_begin_selects_an_instant_of_the_same_shell(tmp_path: Path) -> None:
     assert graph.digest() == over({**manila, "as": "graph", "begin": "60 s"}, "2 s", trunk_rate="10 Mbit/s").digest()
 
 
-def test_a_path_over_satellites_takes_outages_of_its_own() -> None:
+def test_satellite_path_accepts_additional_outages() -> None:
     path = {"shell": "kuiper-630", "from": "Manila", "to": "Dalian", "step": "100 ms"}
     handovers = {"every": "5 s", "phase": "2 s", "gap": "50 ms", "waiting": "drop"}
     plain, moved = (motions(over({**path, **more}, "12 s"))[2] for more in ({}, {"outages": handovers}))
@@ -149,7 +149,7 @@ def test_round_trips_without_a_route_at_both_ends_are_outages(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("begin", ["2000-01-01T00:01:40", "2000-01-01T00:01:40Z", "2000-01-01T01:01:40+01:00"])
-def test_begin_is_a_date_of_toml_or_its_text(begin: str) -> None:
+def test_start_is_a_toml_date_or_text(begin: str) -> None:
     path = 'path = {{ shell = "kuiper-630", from = "Manila", to = "Dalian", begin = {} }}'
     own = f'duration = "2 s"\nframing = "ip"\n[network]\nkind = "dumbbell"\nsources = 1\n{path}'
     written, quoted = (Scenario.from_toml(own.format(value)) for value in (begin, f'"{begin}"'))
@@ -297,7 +297,7 @@ def of_cells(path: object, **fields: object) -> Scenario:
     )
 
 
-def test_a_link_of_cells_moves_to_where_it_was() -> None:
+def test_cell_link_with_equal_endpoints_keeps_its_delay() -> None:
     stands, moves = of_cells(None), of_cells({"delay": [["0 s", "5 us"]], "rate": [["0 s", "155.52 Mbit/s"]]})
     assert stands.resolve()["links"][4].get("motion") is None
     one, other = simulate(stands), simulate(moves)
@@ -342,7 +342,7 @@ def test_path_invalid_for_cells_is_rejected(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", MOVING)
-def test_examples_of_paths_that_move_run_and_are_drawn(name: str) -> None:
+def test_time_varying_examples_run_and_are_drawn(name: str) -> None:
     scenario = Scenario.example(name).with_(duration="20 s")
     # CUBIC is limited by losses where they are not caused by congestion.
     assert 0.2 < simulate(scenario.with_(**{"tcp.congestion": "bbr"})).efficiency < 1
@@ -379,7 +379,7 @@ def test_rates_of_a_schedule_are_means_over_stated_intervals_at_whole_numbers(tm
     assert title.endswith("rates of schedules are means over 0.2 s each")
 
 
-def test_equal_directions_of_a_path_are_both_visible_and_below_the_top_of_the_panel() -> None:
+def test_equal_directions_of_a_path_are_both_visible() -> None:
     """Draws a delay that varies little in relation to its size, the same in both directions."""
     knots = [["0 s", "23 ms"], ["1 s", "24 ms"], ["2 s", "23 ms"]]
     scenario = Scenario(defaults="1996", duration="2 s").with_(

@@ -145,7 +145,7 @@ def test_old_elements_are_a_warning_of_the_run(file: Path) -> None:
     assert old.startswith(f"{file}: 720 of 720 satellites")
 
 
-def test_a_satellite_that_sets_is_an_outage_to_the_end(tmp_path: Path) -> None:
+def test_setting_satellite_causes_an_outage_until_the_end(tmp_path: Path) -> None:
     """A satellite at 550 km is above 25 degrees for a few minutes of each revolution."""
     own = Constellation.of_shell(Shell("own", 1, 1, 550, 50, 0), BEGIN)
     (tmp_path / "own.tle").write_text("\n".join(export_tle(own.satellites[0])) + "\n")
@@ -164,7 +164,7 @@ def test_a_satellite_that_sets_is_an_outage_to_the_end(tmp_path: Path) -> None:
     assert not any("held from then on" in line for line in warnings)
 
 
-def test_a_begin_in_another_time_zone_is_reported_in_utc(file: Path) -> None:
+def test_start_in_another_time_zone_is_reported_in_utc(file: Path) -> None:
     path = {"elements": str(file), "from": LONDON, "to": FRANKFURT, "step": "10 s"}
     delays = [
         motion(over({**path, "begin": begin}, "10 s"))["delay"]["knots_ps"]

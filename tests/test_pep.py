@@ -78,7 +78,7 @@ def test_a_stored_run_keeps_its_parts() -> None:
     assert set(result.traces["cwnd"]["flow"]) == {"flow1", "flow1-to-switch1"}
 
 
-def test_ways_through_a_graph_are_split_at_each_proxy() -> None:
+def test_routes_through_a_graph_are_split_at_each_proxy() -> None:
     link = {"rate": "10 Mbit/s", "delay": "10 ms"}
     graph = {
         "kind": "graph",
@@ -98,7 +98,7 @@ def test_ways_through_a_graph_are_split_at_each_proxy() -> None:
     assert (result.throughputs_bps > 8.5e6).all()
 
 
-def test_pages_and_video_of_users_are_split_and_those_of_quic_are_not() -> None:
+def test_proxy_splits_tcp_but_not_quic_traffic() -> None:
     groups = [
         {"name": "web", "count": 2, "traffic": "web"},
         {"name": "quic", "traffic": "web", "split": False},

@@ -67,7 +67,7 @@ def capacity_of(result: Result, flows: Sequence[str]) -> float:
 
 
 def test_edges_of_intervals_are_times_of_traces() -> None:
-    """.01 s times 29 is .29000000000000004, which is after an event at .29 s, and .07 s times 7 is before .49 s."""
+    """0.01 s times 29 is 0.29000000000000004, which is after an event at 0.29 s, and 0.07 s times 7 is before 0.49 s."""
     assert edges_s(0.0, 1.0, 0.01).tolist() == [k / 100 for k in range(101)]
     assert edges_s(0.0, 7.0, 0.07).tolist() == [7 * k / 100 for k in range(101)]
 
@@ -116,7 +116,7 @@ def test_throughput_counts_data_when_they_arrive() -> None:
 
 @pytest.mark.parametrize("recovery", ["tahoe", "reno", "newreno", "sack", "rfc6675", "rack"])
 @pytest.mark.parametrize("framing", ["aal5", "ip"])
-def test_throughput_is_never_more_than_the_trunk_carries(framing: str, recovery: str) -> None:
+def test_throughput_does_not_exceed_the_trunks_capacity(framing: str, recovery: str) -> None:
     # This also holds without SACK: acknowledged bytes jump when a gap is filled, but received bytes do not.
     buffer = "1000 cells" if framing == "aal5" else "30 packets"
     changes = {"framing": framing, "switch.buffer": buffer, "tcp.recovery": recovery, "traces.arrivals": True}
@@ -129,14 +129,14 @@ def test_throughput_is_never_more_than_the_trunk_carries(framing: str, recovery:
     assert throughput_series(result, FLOWS, 0.2).sum(axis=1).max() <= carried + 8 * 512 / 0.2
 
 
-def test_throughput_of_datagrams_is_what_arrives_of_them() -> None:
+def test_throughput_of_datagrams_counts_arrivals() -> None:
     result = simulate(Scenario.example("home").with_(**{"duration": "10 s", "traces.arrivals": True}))
     (delivered,) = result.flows["delivered_bytes"][result.flows["flow"] == "ping"]
     arrived = throughput_series(result, ["ping"], 1.0).to_numpy().sum() / 8
     assert arrived == delivered > 0
 
 
-def test_throughput_of_a_flow_that_died_is_marked(tmp_path: Path) -> None:
+def test_throughput_of_a_dead_flow_is_marked(tmp_path: Path) -> None:
     result = run("ip")
     result.to_csv(tmp_path)
     table = pd.read_csv(tmp_path / "flows.csv")
@@ -155,7 +155,7 @@ def test_throughput_of_a_flow_that_died_is_marked(tmp_path: Path) -> None:
         assert sum(label.endswith(", died") for label in labels) == 1
 
 
-def test_throughput_has_a_line_for_the_link_where_it_is_one_number() -> None:
+def test_throughput_shows_a_constant_link_rate() -> None:
     panel = pictures.throughput(run()).axes[0]
     (line,) = [line for line in panel.get_lines() if line.get_label() == "capacity of the link"]
     assert np.asarray(line.get_ydata())[0] == pytest.approx(10 * 512 / (12 * 53))
@@ -190,7 +190,7 @@ def test_capacity_line_follows_packet_sizes_and_shaper(traffic: object, changes:
     assert np.asarray(line.get_ydata())[-1] * 1e6 == pytest.approx(result.attainable_bps, rel=0.01)
 
 
-def test_small_datagrams_beside_tcp_leave_the_capacity_that_of_tcp() -> None:
+def test_capacity_line_ignores_small_datagrams_beside_tcp() -> None:
     call = {"name": "call", "traffic": "voice"}
     both = SCENARIO.with_(framing="ip", **{"network.group": [{"name": "bulk"}, call]})
     steps = capacity_steps(Recorded(both, {}), ["bulk", "call"])
@@ -356,7 +356,7 @@ def test_distribution_of_rtts_contains_every_sample() -> None:
 
 
 @pytest.mark.parametrize("kind", ["rtt", "delay", "delay_cdf"])
-def test_delays_have_a_logarithmic_axis_if_asked_for(kind: str) -> None:
+def test_delays_have_a_logarithmic_axis_on_request(kind: str) -> None:
     result = simulate(
         SCENARIO.with_(framing="ip", **{"switch.buffer": "30 packets", "traces.delay": True, "traces.rtt": True})
     )
@@ -450,12 +450,12 @@ def test_runs_are_compared_in_one_axis(kind: str) -> None:
     assert len(np.asarray(panel.get_lines()[0].get_xdata())) > 10
 
 
-def test_a_comparison_of_throughputs_says_what_each_point_averages_over() -> None:
+def test_throughput_comparison_states_its_averaging_interval() -> None:
     figure = pictures.compare({"a": run(), "b": run()}, "throughput")
     assert figure.get_suptitle() == "wan: data arrived, over 20 ms each"
 
 
-def test_throughput_adds_up_to_what_was_delivered() -> None:
+def test_throughput_adds_up_to_delivered_data() -> None:
     series = throughput_series(run(), ["flow1", "flow2"], 0.1)
     arrived = series.to_numpy().sum(axis=0) * 0.1 / 8
     # Data after a gap that is still open at the end is not delivered.
@@ -533,7 +533,7 @@ def test_every_picture_is_drawn(tmp_path: Path, kind: str, file: tuple[str, str]
 
 
 @pytest.mark.parametrize("kind", EITHER)
-def test_a_picture_without_its_trace_says_which_option_records_it(kind: str) -> None:
+def test_picture_without_its_trace_names_the_recording_option(kind: str) -> None:
     bare = Recorded(SCENARIO, {})
     name = kind_of(kind).traces[0]
     with pytest.raises(ScenarioError) as raised:
@@ -562,7 +562,7 @@ def of_bbr() -> Result:
     return simulate(BBR)
 
 
-def test_stages_of_bbr_are_as_its_paper_has_them() -> None:
+def test_bbr_phases_agree_with_its_paper() -> None:
     found = phases(of_bbr(), "flow1")
     lasts = found["end_s"] - found["begin_s"]
     assert found["phase"].tolist()[:2] == ["startup", "drain"]
@@ -627,8 +627,8 @@ def drawn(kind: str, **options: int | None) -> tuple[str, list[str]]:
     return figure.get_suptitle(), [*keys, *(axes.get_ylabel() for axes in figure.axes)]
 
 
-def colour_of(handle: Artist | BarContainer) -> str:
-    """Returns the colour of a line, an area or a bar."""
+def color_of(handle: Artist | BarContainer) -> str:
+    """Returns the color of a line, an area or a bar."""
     if isinstance(handle, Line2D):
         return to_hex(handle.get_color())
     if isinstance(handle, BarContainer):
@@ -639,24 +639,24 @@ def colour_of(handle: Artist | BarContainer) -> str:
 
 
 @pytest.mark.parametrize("kind", ["throughput", "shares", "delay", "queue"])
-def test_comparisons_of_many_flows_draw_the_same_largest_ones_in_the_same_colours(kind: str) -> None:
+def test_comparisons_of_many_flows_draw_the_largest_consistently(kind: str) -> None:
     """The flow `large` is the last one, and receives the most data in both runs."""
     packets = MANY.with_(**{"framing": "ip", "traces.delay": True, "switch.buffer": "30 packets"})
     runs = {"a": simulate(packets), "b": simulate(packets.with_(**{"switch.buffer": "9 packets"}))}
     options: dict[str, Any] = {"port": "switch1->switch2"} if kind in ("delay", "queue") else {}
     figure = pictures.compare(runs, kind, **options)
     assert "the 8 of 12 flows with the " in figure.get_suptitle()
-    colours = []
+    colors = []
     for panel in figure.axes:
         handles, labels = panel.get_legend_handles_labels()
         assert len(labels) == len(set(labels))
-        colours.append({label: colour_of(handle) for handle, label in zip(handles, labels, strict=True)})
-        flows = [one for label, one in colours[-1].items() if label.startswith(("large", "small"))]
+        colors.append({label: color_of(handle) for handle, label in zip(handles, labels, strict=True)})
+        flows = [one for label, one in colors[-1].items() if label.startswith(("large", "small"))]
         assert "large" in labels
         assert len(flows) == len(set(flows)) <= 8
-    assert all(colours[1][label] == colours[0][label] for label in colours[0].keys() & colours[1].keys())
+    assert all(colors[1][label] == colors[0][label] for label in colors[0].keys() & colors[1].keys())
     if kind in ("throughput", "shares"):
-        assert "4 others" in colours[0]
+        assert "4 others" in colors[0]
 
 
 def test_pictures_of_many_flows_draw_the_largest_and_name_the_omitted() -> None:
@@ -681,7 +681,7 @@ def test_flows_of_one_run_are_lines_on_the_same_axes(kind: str) -> None:
     (panel,) = pictures.overlay(many(), kind, most=None).axes
     drawn = [(line.get_color(), line.get_linestyle()) for line in panel.get_lines()]
     assert len(drawn) == 12
-    # Lines whose colours repeat have other dashes.
+    # Lines whose colors repeat have other dashes.
     assert kind == "rtt" or len(set(drawn)) == 12
     with pytest.raises(ScenarioError, match=r"^kind: 'shares'; accepts window, sequence, rtt$"):
         pictures.overlay(run(), "shares")
@@ -728,7 +728,7 @@ def test_overlaid_runs_are_drawn_into_own_axes(kind: Literal["window", "throughp
 
 
 def test_overlaid_throughputs_have_the_capacity_of_their_links() -> None:
-    """One line if all runs have the same capacity, otherwise one in each run's colour, of which the legend has one."""
+    """One line if all runs have the same capacity, otherwise one in each run's color, of which the legend has one."""
     figure = pictures.overlay({"a": run(), "b": run()}, "throughput")
     lines = {str(line.get_label()): line for line in figure.axes[0].get_lines()}
     assert list(lines) == ["a", "b", "capacity of the link"]
@@ -796,7 +796,7 @@ def test_more_panels_than_can_be_drawn_are_rejected() -> None:
         pictures.window(many(), flows=["large"] * 101)
 
 
-def test_the_command_runs_and_draws_or_draws_what_was_recorded(tmp_path: Path) -> None:
+def test_command_draws_new_or_recorded_runs(tmp_path: Path) -> None:
     scenario, stored = tmp_path / "wan.toml", tmp_path / "out"
     scenario.write_text(SCENARIO.with_(duration="300 ms").to_toml())
     said = command("plot", scenario, "rtt", "--title", "Of my own", "-o", tmp_path / "titled.svg")
@@ -811,7 +811,7 @@ def test_the_command_runs_and_draws_or_draws_what_was_recorded(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("kind", ["window", "throughput", "rates", "sequence", "rtt", "queue"])
-def test_a_run_until_the_end_of_the_time_to_draw_has_the_same_events(kind: str) -> None:
+def test_run_shortened_to_the_drawn_time_has_equal_events(kind: str) -> None:
     whole = SCENARIO.with_(**{f"traces.{name}": True for name in kind_of(kind).traces})
     short = until(whole, 0.7)
     assert short.duration == "0.7 s"
@@ -821,7 +821,7 @@ def test_a_run_until_the_end_of_the_time_to_draw_has_the_same_events(kind: str) 
         assert short_run.traces[name].equals(expected[expected["time_s"] <= 0.7].reset_index(drop=True))
 
 
-def test_a_run_is_not_cut_short_where_a_flow_begins_later() -> None:
+def test_run_is_not_shortened_before_later_flows() -> None:
     late = SCENARIO.with_(start={"kind": "staggered", "interval": "1.5 s"})
     assert until(late, 0.7) is late
     assert until(late, 1.6).duration == "1.6 s"
@@ -856,7 +856,7 @@ def test_picture_ends_after_the_last_transfer_by_default(tmp_path: Path, monkeyp
     assert spans[1:] == [(0.0, 50.0), (30.0, 60.0), (0.0, 2.0)]
 
 
-def test_a_picture_is_named_by_its_source_and_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_picture_file_is_named_after_source_and_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("wan.toml").write_text(SCENARIO.with_(duration="300 ms").to_toml())
     drawn = command("plot", "wan.toml", "window", "--to", "0.2")
@@ -904,13 +904,13 @@ def test_bad_input_is_rejected_in_one_line_with_status_2(tmp_path: Path, argumen
 
 def test_missing_source_is_rejected(tmp_path: Path) -> None:
     refused = command("plot", tmp_path / "wan", "window", "-o", tmp_path / "a.svg")
-    expected = f"error: {tmp_path}/wan: does not exist; needs a TOML file, or a directory of run --csv\n"
+    expected = f"error: {tmp_path}/wan: does not exist; needs a TOML file, or a directory that run --csv wrote\n"
     assert (refused.returncode, refused.stderr) == (2, expected)
 
 
 def test_a_directory_without_a_run_is_rejected(tmp_path: Path) -> None:
     refused = command("plot", tmp_path, "window", "-o", tmp_path / "a.svg")
-    expected = f"error: {tmp_path}: no scenario.toml in it; needs a directory of longpipe run --csv\n"
+    expected = f"error: {tmp_path}: contains no scenario.toml; needs a directory that longpipe run --csv wrote\n"
     assert (refused.returncode, refused.stderr) == (2, expected)
 
 

@@ -1,4 +1,4 @@
-"""Prague beside CUBIC and BBR: the artefact's queues, and the direction of the shares in short runs."""
+"""Prague beside CUBIC and BBR: the artifact's queues, and the direction of the shares in short runs."""
 
 import pandas as pd
 import pytest
@@ -20,7 +20,7 @@ def test_each_published_cell_is_simulated() -> None:
     assert PAPER.seeds == 3
 
 
-def test_queues_have_the_limits_of_the_artefact() -> None:
+def test_queues_have_the_limits_of_the_artifact() -> None:
     assert queue_of("fifo", 0.5) == {"switch.policy": "tail-drop", "switch.buffer": "62500 B"}
     for queue in ("fifo-ecn", "codel", "fq", "fq-codel"):
         assert queue_of(queue, 2)["switch.buffer"] == "167 packets"

@@ -84,7 +84,7 @@ def test_scalable_follows_linux_in_its_profile_and_kelly_otherwise() -> None:
     assert "rules" not in resolved({"congestion": "scalable"})["congestion"]  # type: ignore[operator]
 
 
-def test_the_kernel_s_clock_is_resolved_where_it_does_not_tick_250_times_a_second() -> None:
+def test_kernel_clock_other_than_250_hz_is_resolved() -> None:
     assert "hz" not in resolved({"profile": "linux-6", "hz": 250})
     assert resolved({"profile": "linux-6", "hz": 100})["hz"] == 100
     with pytest.raises(ScenarioError, match=r"tcp\.hz: 0; .*24"):
@@ -165,7 +165,7 @@ def test_profile_of_a_flow_is_kept_in_a_file(tmp_path: Path) -> None:
     assert Scenario.from_toml(path).digest() == scenario.with_(name="mixed").digest()
 
 
-def test_head_of_a_run_names_the_profile(tmp_path: Path) -> None:
+def test_output_header_names_the_profile(tmp_path: Path) -> None:
     path = tmp_path / "one.toml"
     path.write_text(Scenario(defaults="1996").with_(**{"tcp.profile": "linux-6", "duration": "50 ms"}).to_toml())
     assert (

@@ -59,7 +59,7 @@ def test_the_remaining_time_has_a_range(clock: Clock, capsys: pytest.CaptureFixt
     )
 
 
-def test_a_limit_before_the_end_replaces_the_remaining_time(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+def test_earlier_limit_replaces_the_remaining_time(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
     with Bar("advise") as bar:
         bar.update(Progress(wanted=1000, stored=0))
         for done, limit_s in ((100, 120.0), (200, 1000.0)):
@@ -99,7 +99,7 @@ def test_remaining_times_are_whole_seconds(
         (1, 1800, "2.0 runs/h, 208 days left"),
     ],
 )
-def test_a_rate_comes_in_the_unit_that_suits_it(
+def test_rate_is_shown_in_a_suitable_unit(
     done: int, seconds: float, expected: str, clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Bar("sweep") as bar:

@@ -1,4 +1,4 @@
-"""Active queue management: invalid settings, and observable behaviour."""
+"""Active queue management: invalid settings, and observable behavior."""
 
 import math
 from pathlib import Path
@@ -151,20 +151,20 @@ def test_a_mistyped_name_gets_the_nearest(field: str, value: str, accepted: str)
     assert accepted in line
 
 
-def test_codel_keeps_the_delay_near_its_target_where_tail_drop_has_hundreds_of_ms() -> None:
+def test_codel_keeps_the_delay_near_its_target() -> None:
     assert mean_delay_ms(simulate(LINK)) > 300
     kept = simulate(LINK.with_(**{"switch.policy": "codel"}))
     assert 2.5 < mean_delay_ms(kept) < 15
     assert kept.efficiency > 0.95
 
 
-def test_red_keeps_the_mean_queue_between_its_thresholds_and_pie_the_delay_near_its_target() -> None:
+def test_red_and_pie_keep_their_queue_targets() -> None:
     red = simulate(LINK.with_(**{"switch.policy": {"kind": "red", "min": 5, "max": 15}}))
     assert 5 < trunk(red)["mean_queue_packets"] < 15
     assert 15 / 1.5 < mean_delay_ms(simulate(LINK.with_(**{"switch.policy": "pie"}))) < 15 * 1.5
 
 
-def test_flows_of_different_round_trips_share_by_fq_codel_but_not_by_codel() -> None:
+def test_only_fq_codel_shares_equally_among_different_rtts() -> None:
     delays = {"near": "1 ms", "middle": "10 ms", "far": "40 ms"}
     access = [{"between": [host, "r1"], "rate": "1 Gbit/s", "delay": delay} for host, delay in delays.items()]
     ends = [{"between": ["r2", f"{host}-sink"], "rate": "1 Gbit/s", "delay": "0 s"} for host in delays]
@@ -183,7 +183,7 @@ def test_flows_of_different_round_trips_share_by_fq_codel_but_not_by_codel() -> 
     assert simulate(mixed.with_(**{"switch.policy": "codel"})).fairness < shared.fairness
 
 
-def test_web_users_wait_less_with_downloads_where_flows_have_queues_of_their_own() -> None:
+def test_per_flow_queues_reduce_web_delays_beside_downloads() -> None:
     groups = [{"name": "bulk", "count": 3}, {"name": "web", "traffic": {"kind": "web", "cycle": "20 s"}}]
     beside = LINK.with_(**{"network.sources": 4, "network.group": groups, "duration": "60 s"})
     waits = {
@@ -220,7 +220,7 @@ def marked(rate: float, round_trip: float, threshold: int, **tcp: Any) -> tuple[
     return float(port["packets_marked"] / port["packets_in"]), float(port["mean_queue_packets"])
 
 
-def test_the_share_that_dctcp_has_marked_is_that_of_theory() -> None:
+def test_dctcp_marked_share_follows_theory() -> None:
     """alpha = sqrt(2 / (C RTT + K)), for one flow with immediate ACKs (Alizadeh et al. 2010 section 3.3)."""
     for rate, round_trip, threshold in ((100e6, 0.01, 65), (1e9, 0.002, 40)):
         theory = math.sqrt(2 / (rate * round_trip / PACKET_BITS + threshold))
@@ -238,7 +238,7 @@ def test_the_share_that_dctcp_has_marked_is_that_of_theory() -> None:
         (100e6, 0.01, 65, "delayed"),
     ],
 )
-def test_the_share_is_that_of_a_window_that_rests_while_marks_return(
+def test_marked_share_follows_the_delayed_feedback_model(
     rate: float, round_trip: float, threshold: int, ack: str
 ) -> None:
     """The cycle is as in the theory plus one RTT, in which marked ACKs do not increase the window (RFC 3168 section
@@ -306,7 +306,7 @@ def test_a_capture_has_the_marks_and_their_answers(policy: str, tmp_path: Path) 
 @pytest.mark.parametrize("engine", ["trains", "reference"])
 @pytest.mark.parametrize("fates", [{}, {"arriving": "drop", "in_service": "drop"}], ids=["waiting", "all"])
 @pytest.mark.parametrize(("framing", "policy"), [("ip", "tail-drop"), ("ip", "fq-codel"), ("aal5", "tail-drop")])
-def test_the_traced_queue_contains_what_outages_drop(
+def test_traced_queue_contains_packets_dropped_by_outages(
     framing: str, policy: str, fates: dict[str, str], engine: str
 ) -> None:
     """The mean of the trace's samples is the mean queue, which the port computes from its counters."""

@@ -48,7 +48,7 @@ def test_linuxs_rule_is_the_rule_of_linuxs_controls(control: str) -> None:
 
 
 @pytest.mark.parametrize("control", ["aimd", "cubic", "linux-reno"])
-def test_windows_are_bounded_by_each_rule_but_none(control: str) -> None:
+def test_windows_are_bounded_by_every_rule_except_none(control: str) -> None:
     windows = [last_window(control, rule) for rule in RULES[1:]]
     assert windows[0] > 5 * max(windows[1:])
 

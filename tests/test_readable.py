@@ -43,7 +43,7 @@ def test_requested_measures_are_shown_before_efficiency_and_fairness() -> None:
     assert columns() == ["efficiency", "fairness"]
 
 
-def test_a_measure_is_shown_as_it_was_asked_for() -> None:
+def test_measure_is_shown_as_requested() -> None:
     found = readable("bulk", [NamedMeasure.parse("bulk=flow:bulk.throughput")])
     assert (found.head, found.scale) == ("bulk [Mbit/s]", 1e6)
     # The suffix of a base unit would contradict the unit shown.
@@ -67,7 +67,7 @@ def runs(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("response", "unit", "head"), [("throughput_bps", None, "throughput"), ("bulk", "Mbit/s", "bulk")]
 )
-def test_an_analysis_is_shown_in_mbit_s_and_written_in_the_columns_unit(
+def test_analysis_is_printed_in_mbit_s_and_exported_in_columns_units(
     runs: Path, response: str, unit: str | None, head: str
 ) -> None:
     options = ["--unit", unit] if unit else []

@@ -50,7 +50,7 @@ def test_the_range_holds_the_remaining_time_as_often_as_stated(spread: float, en
     assert np.quantile(ratios, [0.05, 0.95]) == pytest.approx([1.0, 1.0], abs=0.5)
 
 
-def test_few_runs_have_no_range_and_a_campaign_that_grows_keeps_what_was_measured() -> None:
+def test_few_runs_have_no_range_of_remaining_time() -> None:
     now_s = 0.0
     remaining = Remaining(lambda: now_s)
     assert remaining.left() is None
@@ -76,7 +76,7 @@ def test_runs_in_progress_are_half_done() -> None:
     assert found.expected_s == pytest.approx(15.0, rel=0.01)
 
 
-def test_waiting_is_no_time_of_runs() -> None:
+def test_waiting_does_not_count_as_run_time() -> None:
     now_s = 0.0
     remaining = Remaining(lambda: now_s)
     remaining.update(Progress(10, 0))

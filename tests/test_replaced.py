@@ -137,7 +137,7 @@ def test_a_path_with_rates_causes_warnings_about_rates_that_only_determine_sizes
 
 
 @pytest.mark.parametrize("kind", RATED)
-def test_a_return_path_and_a_link_of_a_graph_with_rates_cause_warnings(kind: str, tmp_path: Path) -> None:
+def test_replaced_rates_of_return_path_and_graph_cause_warnings(kind: str, tmp_path: Path) -> None:
     path, content, rates = RATED[kind]
     moved = written(path, content, tmp_path)
     back = scenario(trunk_rate="20 Mbit/s", return_path=moved)
@@ -200,7 +200,7 @@ def test_every_field_that_a_path_replaces_causes_a_warning(tmp_path: Path) -> No
     assert cautions(base.with_(**own)) == []
 
 
-def test_a_return_rate_and_delay_of_a_link_that_its_path_replaces_cause_a_warning() -> None:
+def test_replaced_return_rate_and_delay_cause_a_warning() -> None:
     link = {"rate": "100 Mbit/s", "delay": "20 ms", "return_rate": "1 Mbit/s"}
     path = {"rate": [["0 s", "20 Mbit/s"]]}
     rate = "network.links[1].return_rate: 1 Mbit/s only determines sizes in BDP and auto; network.links[1].path has a "
@@ -211,7 +211,7 @@ def test_a_return_rate_and_delay_of_a_link_that_its_path_replaces_cause_a_warnin
     assert not [line for line in cautions(own) if "return_" in line]
 
 
-def test_a_rate_that_was_not_given_causes_a_warning_if_the_path_has_others() -> None:
+def test_default_rate_unlike_the_paths_rates_causes_a_warning() -> None:
     path = {"kind": "moving", "rate": [["0 s", "4 Mbit/s"], ["2 s", "20 Mbit/s"]]}
     changed = scenario(path=path)
     (line,) = (line for line in cautions(changed) if "trunk_rate" in line)

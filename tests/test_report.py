@@ -92,7 +92,7 @@ def test_every_figure_has_a_textual_description(tree: Element, results: Path) ->
         (svg,) = [e for e in picture.iter() if e.tag.endswith("svg")]
         assert svg.attrib["role"] == "img"
         by_name = {e.attrib["id"]: words(e) for e in svg if "id" in e.attrib}
-        title, description = (by_name[name] for name in svg.attrib["aria-labelledby"].split())
+        title, description = (by_name[name] for name in svg.attrib["aria-labeledby"].split())
         assert title
         assert description.startswith(title)
         # A picture of a network has no axes.
@@ -154,7 +154,7 @@ def test_sensitivity_shows_every_variant_of_the_folder_or_of_the_package(tree: E
     assert table(tree, "lbd-01-sensitivity-variants")[0][0] == "published"
 
 
-def test_downloads_are_the_files(tree: Element, results: Path) -> None:
+def test_downloads_contain_the_files(tree: Element, results: Path) -> None:
     found: dict[tuple[str, str], bytes] = {}
     for section in ("frr-96", "lbd-01"):
         for a in tree.findall(f".//section[@id='{section}-data']//a[@download]"):
@@ -183,7 +183,7 @@ def test_provenance_names_version_seeds_machine_and_every_scenario(tree: Element
     assert Scenario.from_toml(text).digest() == cells[words(first)].digest()
 
 
-def test_every_statement_has_a_verdict_and_where_it_stands(tree: Element) -> None:
+def test_every_statement_has_a_verdict_and_a_location(tree: Element) -> None:
     for paper in ("frr-96", "lbd-01"):
         shown = {line[0]: line for line in table(tree, f"{paper}-statements")}
         assert list(shown) == [one.id for one in statements(paper)]
@@ -199,14 +199,14 @@ def test_highlighted_difference_links_to_its_reason(tree: Element) -> None:
     assert {cell.findall("a")[0].attrib["href"] for cell in far} == {f"#{name}" for name in reasons}
 
 
-def test_colours_of_figures_have_contrast_in_dark_mode(results: Path) -> None:
+def test_colors_of_figures_have_contrast_in_dark_mode(results: Path) -> None:
     palette = Palette()
     for path in results.glob("*/*.svg"):
         inline(path.read_text(), path.stem, palette)
-    assert {"#0072b2", "#d55e00"} < palette.colours
-    for colour in palette.colours - {"#ffffff"}:
+    assert {"#0072b2", "#d55e00"} < palette.colors
+    for color in palette.colors - {"#ffffff"}:
         # Elements that have low contrast on white, such as a grid, may also have low contrast in dark mode.
-        assert contrast(in_the_dark(colour), DARK_CARD) >= min(3.0, contrast(colour, "#ffffff")), colour
+        assert contrast(in_the_dark(color), DARK_CARD) >= min(3.0, contrast(color, "#ffffff")), color
     assert in_the_dark("#ffffff") == DARK_CARD
     assert contrast(in_the_dark("#000000"), DARK_CARD) > 12
 
@@ -297,7 +297,7 @@ def test_missing_and_foreign_files_are_named(results: Path, tmp_path: Path) -> N
         inline("<svg></svg>", "x", Palette())
 
 
-def test_a_drawn_condition_lies_where_its_numbers_do() -> None:
+def test_condition_is_plotted_at_its_values() -> None:
     condition = {
         "quantity": "x", "above": 0.0, "below": None, "mean": 0.5, "low": 0.25, "high": 0.75, "compared": 1.0,
         "source": "published", "verdict": "holds",
@@ -358,7 +358,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     return found
 
 
-def test_the_page_of_a_study_has_its_design_results_analysis_failures_and_data(study: Study) -> None:
+def test_page_of_a_study_has_all_sections(study: Study) -> None:
     text = study_page.page(study)
     tree = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(text)
     test_the_page_needs_no_network(text, tree)

@@ -58,7 +58,7 @@ def tree(text: str) -> Any:  # noqa: ANN401 - an element
     return html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(text)
 
 
-def test_results_come_before_the_design(tree: Any) -> None:  # noqa: ANN401
+def test_results_precede_the_design(tree: Any) -> None:  # noqa: ANN401
     headings = ["".join(heading.itertext()) for heading in tree.findall(".//main/section/h2")]
     assert headings == ["Results", "What explains rate", "What explains wait", "Design", "Provenance and data"]
 
@@ -100,7 +100,7 @@ def test_a_network_is_drawn_from_left_to_right(study: Study) -> None:
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
-def test_on_a_phone_words_stay_within_the_screen_and_boxes_show_that_they_scroll(text: str, tmp_path: Path) -> None:
+def test_phone_page_fits_the_screen_width(text: str, tmp_path: Path) -> None:
     found = _on_a_phone(
         text,
         """

@@ -95,7 +95,7 @@ def test_tables_fit_100_columns_and_show_published_averages(found: Reproduction)
     ]
 
 
-def test_one_seed_has_no_intervals_and_decides_nothing(out: Path) -> None:
+def test_single_seed_has_no_intervals_or_verdicts(out: Path) -> None:
     with closing(Store(out.with_name("runs.db"))) as store:
         report = json.loads(reproduce(PAPER, 1, Runner(store)).to_json())
     assert report["tables"][0]["rows"][0]["efficiency"]["mean_low"] is None

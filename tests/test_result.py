@@ -18,23 +18,23 @@ def result() -> Result:
 
 
 @pytest.mark.parametrize(("payload", "cells"), [(512, 12), (1024, 23), (9180, 193), (0, 2), (128, 4)])
-def test_cells_of_a_packet(payload: int, cells: int) -> None:
+def test_cell_count_of_a_packet_is_computed(payload: int, cells: int) -> None:
     assert packet_cells(payload) == cells
 
 
 @pytest.mark.parametrize(("mss", "share"), [(512, 0.8050), (1024, 0.8400), (9180, 0.8974)])
-def test_share_of_cell_headers(mss: int, share: float) -> None:
+def test_share_of_cell_headers_is_computed(mss: int, share: float) -> None:
     assert cell_tax(mss) == pytest.approx(share, abs=6e-5)
 
 
 @pytest.mark.parametrize(
     ("throughputs", "index"), [([1, 1, 1], 1.0), ([1, 0, 0, 0], 0.25), ([2, 1], 0.9), ([5], 1.0), ([0, 0], math.nan)]
 )
-def test_jain_fairness(throughputs: list[float], index: float) -> None:
+def test_jain_fairness_equals_the_definition(throughputs: list[float], index: float) -> None:
     assert atm_forum.fairness(throughputs) == pytest.approx(index, nan_ok=True)
 
 
-def test_the_index_of_equal_throughputs_is_not_above_1_by_a_rounding_error() -> None:
+def test_fairness_of_equal_throughputs_is_at_most_1() -> None:
     # (7 x)^2 / (7 * 7 x^2) rounds to 1 + 2^-52 here.
     assert atm_forum.fairness([388445.0960797577] * 7) == 1
 

@@ -41,7 +41,7 @@ def test_capacities_are_those_of_the_tables(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", CONSTANT)
-def test_flows_start_when_the_timelines_say(case: str) -> None:
+def test_flows_start_at_times_of_the_timelines(case: str) -> None:
     of = network(case)
     assert RATE.parse(of["trunk_rate"]) / 1e6 == CONSTANT[case]
     starts = [TIME.parse(group.get("start", {"at": "0 s"})["at"]) // 10**12 for group in of["group"]]
@@ -54,7 +54,7 @@ def test_one_way_delays_are_50_ms(case: str) -> None:
     assert sum(TIME.parse(of[f"{part}_delay"]) for part in ("access", "trunk", "exit")) == 50 * 10**9
 
 
-def test_one_way_delays_of_the_rtt_case_are_those_of_its_table() -> None:
+def test_one_way_delays_of_the_rtt_case_equal_its_table() -> None:
     of = network("5.5")
     rest = sum(TIME.parse(of[f"{part}_delay"]) for part in ("trunk", "exit"))
     delays = [(TIME.parse(group["access_delay"]) + rest) // 10**9 for group in of["group"]]

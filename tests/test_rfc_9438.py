@@ -66,7 +66,7 @@ def test_the_printed_numbers_are_those_of_the_response_functions() -> None:
         assert row["window"] == pytest.approx(forms[row["control"]], rel=0.013), row
 
 
-def test_a_loss_is_as_often_as_the_table_says_and_runs_are_long_enough() -> None:
+def test_losses_have_the_published_rate_in_long_runs() -> None:
     for row in published().to_dict("records"):
         of = connection(row)
         assert of.period == pytest.approx(1 / row["loss"], rel=0.005)
@@ -105,7 +105,7 @@ def test_a_folder_holds_tables_figures_variants_and_the_sweep(out: Path) -> None
     assert "Table 2: mean windows at a round trip of 10 ms" in told
 
 
-def test_of_the_sweep_bbr_sends_what_losses_leave_and_cubic_a_little(out: Path) -> None:
+def test_bbr_keeps_its_rate_in_the_loss_sweep_unlike_cubic(out: Path) -> None:
     means = beyond.by_loss(pd.read_csv(out / "beyond.csv"))
     assert list(means["loss"]) == [1e-3, 0.02]
     assert (means["bbr"] > 85).all()
@@ -125,7 +125,7 @@ def test_a_page_has_printed_with_simulated_windows_and_distances(out: Path) -> N
     assert len(shown.rows) == 1 + len(variants.VARIANTS)
 
 
-def test_claims_fail_where_windows_are_others() -> None:
+def test_claims_fail_with_different_windows() -> None:
     rows = published().rename(columns={"window": "published"})
     rows = rows[rows["loss"] >= connections.MIN_LOSS_RATE]
 
@@ -142,7 +142,7 @@ def test_claims_fail_where_windows_are_others() -> None:
     assert verdicts(rows["published"].where(~highspeed, rows["published"] / 5))[3] == "fails"
 
 
-def test_one_table_is_asked_for_by_its_number() -> None:
+def test_single_table_is_selected_by_number() -> None:
     assert PAPER.only(3).tables == ("3",)
     with pytest.raises(ScenarioError, match="--table: 4; rfc-9438 accepts 1, 2, 3"):
         PAPER.only(4)

@@ -57,7 +57,7 @@ def test_a_verdict_is_that_of_the_intervals_of_paired_margins() -> None:
     assert wide.low == pytest.approx(1 - 9.9365, abs=1e-3)
 
 
-def test_a_single_run_decides_nothing() -> None:
+def test_single_run_leaves_verdicts_undecided() -> None:
     found = outcome({("mine", 1): [1.0], ("cubic", 1): [2.0]})
     judged = verdicts(Criterion("1", "", compared("loss")), found)
     assert [one.words for one in judged] == [
@@ -66,7 +66,7 @@ def test_a_single_run_decides_nothing() -> None:
     ]
 
 
-def test_a_run_without_a_value_is_reported_as_such_unless_another_point_fails() -> None:
+def test_run_without_a_value_is_reported_as_undefined() -> None:
     found = outcome(
         {
             ("mine", 1): [math.nan, 1.0, 2.0],
@@ -81,7 +81,7 @@ def test_a_run_without_a_value_is_reported_as_such_unless_another_point_fails() 
     assert (mine.verdict, mine.point) == ("fails", "flows 2")
 
 
-def test_controls_under_test() -> None:
+def test_controls_under_test_are_parsed() -> None:
     assert control_of("vegas") == ("vegas", "vegas")
     assert control_of("module:dir/tcp_mine.so") == ("tcp_mine", {"kind": "module", "file": "dir/tcp_mine.so"})
     assert control_of("python:mine.py:Mine") == ("Mine", {"kind": "python", "class": "mine.py:Mine"})
@@ -132,9 +132,9 @@ def test_one_command_writes_the_card_of_a_class(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("option", ["--control", "--junit"])
-def test_a_suite_that_judges_no_control_says_so(option: str) -> None:
+def test_suite_without_verdicts_is_reported(option: str) -> None:
     done = CliRunner().invoke(app, ["suite", "rfc-7928", option, "vegas"])
-    assert str(done.exception) == f"{option}: 'vegas'; the suite rfc-7928 tests no congestion control, rfc-9743 does"
+    assert str(done.exception) == f"{option}: 'vegas'; the suite rfc-7928 tests no congestion control; needs rfc-9743"
 
 
 def card(tmp_path: Path, control: str, *parts: str, duration: str | None = "8 s") -> tuple[int, dict[str, list[str]]]:

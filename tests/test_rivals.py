@@ -26,7 +26,7 @@ def compare(
     return result
 
 
-def test_a_record_per_mode_says_what_was_delivered_at_what_cost(tmp_path: Path) -> None:
+def test_each_mode_has_a_record_of_delivery_and_cost(tmp_path: Path) -> None:
     file = tmp_path / "records.json"
     shown = compare("--work", "A", "--simulator", "longpipe", "--seconds", "1.5", "--runs", "1", "--json", file)
     assert shown.returncode == 0, shown.stderr
@@ -46,7 +46,7 @@ def test_a_record_per_mode_says_what_was_delivered_at_what_cost(tmp_path: Path) 
         assert record["peak_memory_bytes"] >= record["loaded_memory_bytes"] > 0
 
 
-def test_a_rival_that_is_missing_takes_one_line_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_missing_rival_is_one_line_and_others_run(tmp_path: Path) -> None:
     names = ["--simulator", "ns-2", "--simulator", "longpipe"]
     shown = compare("--work", "A", *names, "--seconds", "1.1", "--runs", "1", path=str(tmp_path))
     assert shown.returncode == 0, shown.stderr
@@ -59,7 +59,7 @@ def test_counting_instructions_names_the_program_that_is_missing(tmp_path: Path)
     assert (shown.returncode, shown.stderr) == (2, "error: valgrind is missing: Debian's package valgrind\n")
 
 
-def test_queues_and_controls_are_told_by_what_they_cost_of_tail_drop(tmp_path: Path) -> None:
+def test_queue_and_control_costs_are_relative_to_tail_drop(tmp_path: Path) -> None:
     shown = compare("--seconds", "1.2", "--runs", "1", path=str(tmp_path), command="kinds")
     assert shown.returncode == 0, shown.stderr
     lines = shown.stdout.splitlines()

@@ -151,7 +151,7 @@ def shortest(shell: str, time_s: float, places: tuple[str, str], without: int) -
 
 
 def reachable(shell: str, time_s: float, places: tuple[str, str], without: int) -> dict[str, list[tuple[str, float]]]:
-    """Returns the neighbours of each satellite and station, with their distances [m]; one satellite has none."""
+    """Returns the neighbors of each satellite and station, with their distances [m]; one satellite has none."""
     constellation = Constellation.of_shell(parse_shell(shell))
     fixed = earth_fixed_m(constellation, np.array([time_s]))[0][0]
     reach: dict[str, list[tuple[str, float]]] = defaultdict(list)
@@ -306,7 +306,7 @@ def test_links_of_a_file_name_satellites_or_their_numbers(tmp_path: Path) -> Non
     assert found.links.tolist() == [[0, 1], [1, 2]]
     assert len(own.links) == 12
     (tmp_path / "links.txt").write_text("0 77\n")
-    with pytest.raises(ScenarioError, match=r"links\.txt:1: '77'; .*or a number from 0 to 11, or a catalogue number$"):
+    with pytest.raises(ScenarioError, match=r"links\.txt:1: '77'; .*or a number from 0 to 11, or a catalog number$"):
         Constellation.of_file(file, links_from=str(tmp_path / "links.txt"))
 
 
@@ -330,7 +330,7 @@ def test_least_elevation_of_a_shell_replaces_its_range() -> None:
             assert seen_from_manila(names[0])[1][own[0]] >= 45
 
 
-def test_a_pair_without_a_route_is_told_what_its_stations_see() -> None:
+def test_pair_without_a_route_lists_visible_satellites() -> None:
     with pytest.raises(ScenarioError) as refused:
         graph(to="-89,0").digest()
     assert "at the start, Manila sees " in str(refused.value)

@@ -71,7 +71,7 @@ def test_cells_and_bytes_are_conserved(scenario: Scenario, seed: int) -> None:
     st.one_of(fields, ip_fields()),
     st.lists(st.tuples(st.integers(0, 200), st.sampled_from(GARBAGE)), min_size=1, max_size=2),
 )
-def test_a_broken_scenario_is_rejected_or_runs(table: dict[str, Any], changes: list[tuple[int, Any]]) -> None:
+def test_mutated_scenario_is_rejected_or_runs(table: dict[str, Any], changes: list[tuple[int, Any]]) -> None:
     for position, value in changes:
         table = with_leaf(table, position, value)
     scenario = valid_or_problems(table)
@@ -131,7 +131,7 @@ def test_traces_do_not_change_the_run() -> None:
     assert simulate(scenario).state_hash == simulate(traced).state_hash
 
 
-def test_another_seed_is_another_run() -> None:
+def test_different_seeds_give_different_runs() -> None:
     scenario = Scenario(defaults="1996", duration="500 ms")
     assert simulate(scenario, 1).state_hash != simulate(scenario, 2).state_hash
 
@@ -143,7 +143,7 @@ def test_seed_out_of_range_is_rejected(seed: int) -> None:
     assert str(error.value) == f"seed: {seed!r}; needs a whole number from 0 to 18446744073709551615"
 
 
-def test_progress_goes_from_nothing_to_all() -> None:
+def test_progress_runs_from_zero_to_all() -> None:
     seen: list[float] = []
     simulate(Scenario(defaults="1996", duration="30 s"), progress=seen.append)
     assert seen

@@ -138,7 +138,7 @@ def test_ground_stations_do_not_forward() -> None:
 @given(per_orbit=st.integers(2, 40), altitude_km=st.floats(300, 3000), at_s=st.floats(0, 6000))
 @settings(max_examples=30, deadline=None)
 def test_links_of_a_ring_stay_above_the_atmosphere(per_orbit: int, altitude_km: float, at_s: float) -> None:
-    """The chord between neighbours on a circle of radius r has the distance r cos(180 degrees / n) from its centre."""
+    """The chord between neighbors on a circle of radius r has the distance r cos(180 degrees / n) from its center."""
     lowest_km = (EARTH_RADIUS_M / 1e3 + altitude_km) * np.cos(np.pi / per_orbit) - RADIUS_M / 1e3
     # SGP4's radius differs from that of Kepler's third law by the Earth's oblateness.
     assume(abs(lowest_km - 80) > 20)
@@ -147,7 +147,7 @@ def test_links_of_a_ring_stay_above_the_atmosphere(per_orbit: int, altitude_km: 
     clear = lowest_km > 80
     assert sighted(fixed[0], ring.links).all() == clear
     assert bool(ring.doubts) == (not clear)
-    # The stations are below two neighbours, so the link between these is the only possible route.
+    # The stations are below two neighbors, so the link between these is the only possible route.
     below = fixed[0, :2] / np.linalg.norm(fixed[0, :2], axis=1)[:, None]
     places = [
         Station(f"{i}", 0, float(np.degrees(np.arctan2(y, x))), least_elevation_deg=89)
@@ -223,12 +223,12 @@ def test_elevation_of_a_station_takes_precedence_over_the_reach() -> None:
             assert away @ one.up >= np.sin(np.radians(35)) * np.linalg.norm(away)
 
 
-def test_a_grid_has_two_links_for_each_satellite_but_at_a_star_s_seam() -> None:
+def test_grid_has_two_links_per_satellite_except_at_the_seam() -> None:
     assert len(SHELLS["kuiper-630"].links()) == 2 * 34 * 34
     assert len(SHELLS["starlink-550"].links()) == 2 * 72 * 22
     assert len(SHELLS["iridium"].links()) == 66 + 5 * 11
     assert SHELLS["oneweb"].links() == []
-    # In Walker's 12:12/3/1, the neighbour after a full circle around the Earth has the next higher number.
+    # In Walker's 12:12/3/1, the neighbor after a full circle around the Earth has the next higher number.
     links = Shell("own", 3, 4, 600, 50, 1).links()
     assert (1, 8) in links
     assert (0, 8) not in links
@@ -276,7 +276,7 @@ def test_elements_are_read_from_tle_and_omm(tmp_path: Path) -> None:
         (VANGUARD.replace("4753\n", "4754\n"), "v.tle:2: checksum '4'; needs 3, the sum of the line"),
         (VANGUARD.replace("2 00005", "2 00006"), "v.tle:3: checksum '7'; needs 8, the sum of the line"),
         (VANGUARD[: VANGUARD.index("2 00005")], "v.tle:2: ends after the first line of a satellite; needs its second"),
-        (VANGUARD.replace("2 00005  34", "2 0005  34"), "v.tle:3: catalogue number '0005 ' in columns 3 to 7; needs five digits"),
+        (VANGUARD.replace("2 00005  34", "2 0005  34"), "v.tle:3: catalog number '0005 ' in columns 3 to 7; needs five digits"),
         ("\n", "v.tle: no satellites; needs TLEs of two or three lines, or OMMs as CSV, XML, JSON or KVN"),
         ("[{}]", "v.tle: satellite 1 has no EPOCH; needs all fields of an OMM"),
         ("[", "v.tle:1: not JSON, unexpected end of data at character 2; needs OMMs as CSV, XML, JSON or KVN"),

@@ -54,7 +54,7 @@ def test_example_is_named_by_its_file(path: Path) -> None:
     assert Scenario.from_toml(path).name == path.stem
 
 
-def test_a_file_without_a_name_gives_its_own(tmp_path: Path) -> None:
+def test_scenario_without_a_name_uses_its_file_name(tmp_path: Path) -> None:
     path = tmp_path / "geo.toml"
     path.write_text('duration = "1 s"\n')
     assert (
@@ -68,7 +68,7 @@ def test_the_commented_default_is_the_default() -> None:
     assert Scenario.from_toml(commented_toml(Scenario(defaults="1996"))) == Scenario(defaults="1996")
 
 
-def test_digest_is_stable() -> None:
+def test_digest_of_a_scenario_is_stable() -> None:
     assert Scenario(defaults="1996").digest() == "29ca4c92ed4564994bd76001c23763e15766f272ec15ad249ffa9b816ea1ec6a"
 
 
@@ -83,7 +83,7 @@ def test_scenario_without_options_of_tahoe_is_the_same_scenario() -> None:
     assert Scenario.from_toml(guarded.to_toml()).resolve()["flows"][0]["tcp"]["tahoe"] == {"guard": True}
 
 
-def test_a_recovery_takes_its_options_in_its_table_or_in_the_field_of_its_name() -> None:
+def test_recovery_options_are_in_its_table_or_field() -> None:
     table = Scenario(defaults="1996", tcp=Tcp(recovery=NewReno(guard=True), congestion=Vegas(alpha=2)))
     fields = Scenario.from_toml(
         """
@@ -222,7 +222,7 @@ def test_with_replaces_a_whole_part() -> None:
     assert Scenario(defaults="1996").with_(**{"switch.policy": Epd(threshold=0.5)}).switch.policy == Epd(threshold=0.5)
 
 
-def test_with_keeps_given_values_unchanged() -> None:
+def test_with_does_not_modify_its_arguments() -> None:
     network = {"kind": "dumbbell", "sources": 1, "trunk_rate": "20 Mbit/s"}
     changed = Scenario(defaults="1996").with_(**{"network": network, "network.trunk_rate": "50 Mbit/s"})
     assert isinstance(changed.network, Dumbbell)
@@ -275,7 +275,7 @@ def test_an_ip_buffer_is_counted_in_packets_or_bytes(buffer: str, unit: str, lim
 
 
 @pytest.mark.parametrize("framing", ["ip", "aal5"])
-def test_a_buffer_in_time_is_the_bdp_of_this_round_trip_at_the_rate_of_each_port(framing: str) -> None:
+def test_time_buffer_is_the_bdp_at_each_ports_rate(framing: str) -> None:
     base = Scenario(defaults="1996").with_(
         framing=framing, **{"network.return_rate": "1 Mbit/s", "network.trunk_delay": "49.99 ms"}
     )
@@ -344,7 +344,7 @@ def path_round_trips(scenario: Scenario) -> list[int]:
         ("start", "random", "over", "1 s"),
     ],
 )
-def test_a_kind_and_then_its_field_are_changed_in_either_order(part: str, kind: str, field: str, value: object) -> None:
+def test_kind_and_field_are_changed_in_either_order(part: str, kind: str, field: str, value: object) -> None:
     base = Scenario(defaults="1996")
     if part == "switch.policy":
         base = base.with_(framing="ip", **{"switch.buffer": "20 packets"})
@@ -353,7 +353,7 @@ def test_a_kind_and_then_its_field_are_changed_in_either_order(part: str, kind: 
     assert found[0] == found[1] == base.with_(**{part: {"kind": kind, field: value}})
 
 
-def test_host_ports_are_unlimited_tail_drop_and_switch_ports_follow_the_switch_both_ways() -> None:
+def test_host_ports_are_unlimited_and_switch_ports_follow_the_switch() -> None:
     resolved = Scenario(defaults="1996", network=Dumbbell(sources=1)).with_(**{"switch.policy": "epd"}).resolve()
     places = [link["buffer"] and link["buffer"]["limit"] for link in resolved["links"]]
     ports = [
@@ -377,7 +377,7 @@ def test_route_has_fewest_hops_through_switches() -> None:
     assert scenario.resolve()["flows"][0]["route"] == [0, 8, 6]
 
 
-def test_flow_overrides_only_what_it_sets() -> None:
+def test_flow_overrides_only_its_own_fields() -> None:
     graph = line("a", "s", "b")
     flow = graph.flows[0].model_copy(update={"tcp": Tcp(recovery=Vanilla())})
     scenario = Scenario(

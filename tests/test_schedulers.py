@@ -37,7 +37,7 @@ def scenario(groups: list[dict[str, Any]], policy: object, **more: Any) -> Scena
     return Scenario(defaults="1996", **(fields | {"network": {**TRUNK, "group": groups, **more}}))
 
 
-def test_a_scalable_flow_and_a_classic_one_share_a_dualpi2_and_one_has_no_queue() -> None:
+def test_scalable_and_classic_flows_share_dualpi2() -> None:
     groups = [
         {"name": "classic", "tcp": {**LINUX, "congestion": "cubic", "ecn": "classic"}},
         # With RACK-TLP, the flow would get a third (docs/queues.md).
@@ -141,7 +141,7 @@ def test_cells_reject_schedulers_of_ports() -> None:
         Scenario(defaults="1996", network=Dumbbell(return_policy=AckFilter()))
 
 
-def test_drop_from_front_shows_a_loss_a_queueing_delay_earlier() -> None:
+def test_drop_from_front_signals_loss_one_queueing_delay_earlier() -> None:
     """The oldest packet is dropped instead of the newest one, which would leave only after the K packets before it."""
     packets = 200
 

@@ -58,9 +58,7 @@ def test_cached_code_of_another_user_is_replaced(cache: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 @pytest.mark.parametrize("name", ["-fplugin=evil.c", "@arguments.c", "-o.c", "a b.c"])
-def test_name_of_a_source_is_no_option_of_the_compiler(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_source_names_are_not_compiler_options(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.copy(AIMD, Path(name))
     assert build([Path(name)]).content.startswith(object_cache.MAGIC)

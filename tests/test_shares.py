@@ -38,7 +38,7 @@ def test_largest_share_is_named_and_shares_add_up(path: str) -> None:
     assert found.max() > 0.6
 
 
-def test_a_loss_is_mended_from_its_fast_retransmit_until_all_is_acknowledged() -> None:
+def test_recovery_lasts_from_fast_retransmit_to_full_acknowledgment() -> None:
     result = run("slow recovery")
     (begin_s, end_s), *_ = loss_repairs(result, "flow1")
     rows = result.traces["sequence"].query("flow == 'flow1'")
@@ -58,7 +58,7 @@ def test_shares_of_a_transfer_end_with_its_last_segment() -> None:
     assert "the transfer is too short for the round trip" in repr(short)
 
 
-def test_a_flow_that_sent_nothing_has_no_shares() -> None:
+def test_flow_without_data_has_no_shares() -> None:
     result = run("small window")
     traces = {name: frame[frame["flow"] == "flow2"] for name, frame in result.traces.items()}
     assert time_shares(Recorded(result.scenario, traces), "flow1").isna().all()
@@ -94,7 +94,7 @@ def flight_shares(result: Result) -> dict[str, float]:
     ],
     ids=["prague", "bbr", "bbr3", "copa", "paced cubic", "cubic", "bbr transfer"],
 )
-def test_pacing_has_the_share_that_the_flight_shows(changes: dict[str, object], with_control: bool) -> None:
+def test_pacing_share_agrees_with_the_flight_trace(changes: dict[str, object], with_control: bool) -> None:
     base = Scenario.from_toml("""
         framing = "ip"
         duration = "5 s"

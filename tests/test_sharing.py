@@ -52,7 +52,7 @@ def test_two_clients_share_the_runs(where: str, kind: str) -> None:
     assert min(own) >= RUNS_IN_ALL / 4
 
 
-def test_client_claims_only_what_its_workers_finish_soon(where: str) -> None:
+def test_client_claims_only_soon_finished_runs(where: str) -> None:
     process = start(where, "threads", RUNS_IN_ALL, 0.5)
     try:
         release(process)

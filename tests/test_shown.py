@@ -64,7 +64,7 @@ def test_designs_studies_and_analyses_have_representations() -> None:
     assert "<table" in found._repr_html_()
 
 
-def test_means_are_those_of_the_frame() -> None:
+def test_printed_means_equal_those_of_the_frame() -> None:
     means, frame = study().means(level=0.9), study().frame()
     assert list(study().means("timeouts", "fairness").columns)[-6:] == [
         f"{name}{end}" for name in ("timeouts", "fairness") for end in ("", "_low", "_high")

@@ -130,7 +130,7 @@ def test_each_seed_has_its_own_draws() -> None:
 
 
 @needs_stacks
-def test_a_transfer_takes_as_long_as_its_path_says() -> None:
+def test_transfer_time_agrees_with_the_path() -> None:
     # Without losses, the run takes a handshake of one round trip plus the transmission of 2 MB, in packets of 1452
     # bytes, at the trunk's rate.
     result = simulate(path({"congestion": "bbr"}, switch={"buffer": "unlimited"}))
@@ -162,7 +162,7 @@ def test_a_transfer_takes_as_long_as_its_path_says() -> None:
         ({"stack": "noq", "congestion": "cubic"}, "20 Mbit/s", {}),
     ],
 )
-def test_a_stack_dies_over_geo_with_wide_windows_and_not_with_its_own(
+def test_stack_fails_over_geo_only_with_wide_windows(
     traffic: dict[str, Any], rate: str, others: dict[str, Any], tmp_path: Path
 ) -> None:
     geo = {"size": "40 MB", "window": "256 MiB", "crypto": "null"} | traffic
@@ -197,7 +197,7 @@ def test_null_cryptography_has_packets_of_the_same_lengths(stack: str) -> None:
 
 
 @needs_stacks
-def test_requests_go_back_and_each_response_takes_a_round_trip() -> None:
+def test_each_request_and_response_take_one_rtt() -> None:
     traffic = {"workload": "requests", "size": "8 kB", "requests": 20, "request": "300 B"}
     result = simulate(path(traffic, "100 Mbit/s"))
     row, found = counted(result), state(result)
@@ -307,7 +307,7 @@ def test_lost_datagrams_are_not_repeated(stack: str, early: bool) -> None:
 
 
 @needs_stacks
-def test_marks_reach_the_stack_and_come_back_as_reductions_without_loss() -> None:
+def test_ecn_marks_cause_reductions_without_loss() -> None:
     marking = {"buffer": "1000 packets", "policy": {"kind": "codel", "ecn": True}}
     result = simulate(path({"congestion": "cubic", "size": "8 MB"}, switch=marking))
     port = result.ports[result.ports.port == "switch1->switch2"].iloc[0]
@@ -374,7 +374,7 @@ def test_stack_runs_beside_tcp_over_cells_and_time_varying_paths() -> None:
 
 
 @needs_stacks
-def test_traces_have_its_window() -> None:
+def test_traces_contain_the_window_of_a_stack() -> None:
     result = simulate(path({}, traces={"cwnd": True, "drops": True}))
     windows = result.traces["cwnd"]
     assert windows.cwnd_bytes.iloc[0] == 12_000
@@ -442,7 +442,7 @@ def test_packet_longer_than_the_buffer_is_rejected_in_one_line() -> None:
         path({"longest_packet": "9000 B"}, switch={"buffer": "2000 B"})
 
 
-def test_a_stack_that_is_not_installed_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_stack_reports_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stacks, "installed", lambda: None)
     needs = r"needs `pip install \./crates/stacks` or `make stacks` in a clone of longpipe"
     with pytest.raises(ScenarioError, match=rf"^traffic.stack: quinn is not installed; {needs}$"):
@@ -459,7 +459,7 @@ def test_file_without_stacks_is_rejected_in_one_line(tmp_path: Path) -> None:
     assert f"{other}: cannot be loaded" in done.stderr.splitlines()[-1]
 
 
-def test_without_a_stack_nothing_is_loaded() -> None:
+def test_stacks_are_loaded_only_if_used() -> None:
     code = "import sys; from longpipe import Scenario, simulate; simulate(Scenario(defaults='1996', duration='1 ms')); "
     code += "print(any('longpipe_stacks' in line for line in open('/proc/self/maps')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -145,7 +145,7 @@ def test_a_selected_queue_replaces_that_of_the_path() -> None:
     assert {link["policy"]["kind"] for link in links(over().with_(**{"switch.policy": "codel"}))} == {"codel"}
 
 
-def test_head_of_a_run_states_the_queue_of_the_path() -> None:
+def test_output_header_states_the_queue_of_the_path() -> None:
     assert any("; head-drop after 75 ms or 90 ms at 16 MB" in line for line in summary_lines(over(up_queue="90 ms")))
     assert any("; codel at 16 MB" in line for line in summary_lines(over().with_(**{"switch.policy": "codel"})))
 
@@ -223,13 +223,13 @@ def test_site_has_the_measured_medians_in_relation_to_another_site() -> None:
     assert np.mean([other.rtt_ms - one.rtt_ms for one, other in pairs]) == pytest.approx(3.1, abs=0.3)
 
 
-def test_falls_begin_and_end_within_the_seconds() -> None:
+def test_rate_drops_begin_and_end_within_seconds() -> None:
     mbps = np.array([5.0, 12, 9, 9, 9, 11, 20, 3, 10, 4])
     assert judged.durations_of_falls(mbps) == [3, 1]
     assert judged.durations_of_falls(np.array([5.0, 12, 20])) == []
 
 
-def test_distances_of_the_path_are_shorter_than_those_of_the_example_before() -> None:
+def test_path_is_closer_to_measurements_than_its_predecessor() -> None:
     found = distances(judged.read(MEASURED), judged.Effort(batches=2, tests=100, runs=2))
     assert [one.quantity for one in found] == ["down", "up", "bent-pipe"]
     for one in found:

@@ -49,5 +49,5 @@ def completion(congestion: str, path: str, start: int) -> tuple[float, ...]:
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("congestion", CONTROLS)
-def test_the_time_of_the_start_does_not_matter(congestion: str, path: str) -> None:
+def test_results_do_not_depend_on_the_start_time(congestion: str, path: str) -> None:
     assert completion(congestion, path, 40) == completion(congestion, path, 0)

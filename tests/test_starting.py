@@ -47,7 +47,7 @@ def test_rapid_start_saves_three_round_trips_of_the_satellite_transfer(rule: str
 # The link holds 417 packets and its buffer half of them.
 @pytest.mark.parametrize("rule", ["draft", "quicly"])
 @pytest.mark.parametrize(("control", "beta"), [("linux-reno", 0.5), ("cubic", 0.7)])
-def test_rapid_start_leaves_beta_of_what_passed_the_bottleneck(rule: str, control: str, beta: float) -> None:
+def test_rapid_start_keeps_beta_of_the_delivered_data(rule: str, control: str, beta: float) -> None:
     network = {"access_rate": "1 Gbit/s", "trunk_rate": "50 Mbit/s", "trunk_delay": "50 ms"}
     result = geo(
         **{
@@ -84,7 +84,7 @@ def test_the_trace_and_pictures_have_the_phases_of_careful_resume() -> None:
     assert {"reconnaissance", "unvalidated", "validating"} <= labels
 
 
-def test_a_jump_that_was_too_large_is_taken_back_to_half_of_what_the_path_holds() -> None:
+def test_safe_retreat_reduces_an_excessive_jump_to_half_the_capacity() -> None:
     """The path has a small buffer and 40 % of the saved rate, which is less than the rate after the jump."""
     slower = {"network.trunk_rate": "100 Mbit/s", "switch.buffer": "0.05 BDP", "duration": "12 s"}
     result = geo(**{"tcp.careful_resume": SAVED, "traces.control": True, "traces.cwnd": True, **slower})
@@ -145,7 +145,7 @@ def pair(start: str, resume: object, sink: str = "b", more: tuple[dict[str, Any]
     return simulate(scenario, seed=1)
 
 
-def test_a_connection_resumes_what_an_earlier_one_between_the_same_hosts_has_saved() -> None:
+def test_connection_resumes_saved_parameters_of_the_same_hosts() -> None:
     def times(*arguments: Any) -> tuple[float, float]:  # noqa: ANN401 - passed on to `pair`
         first, second = pair(*arguments).flows["completion_s"]
         return first, second - 20.0
@@ -159,7 +159,7 @@ def test_a_connection_resumes_what_an_earlier_one_between_the_same_hosts_has_sav
         assert other == pytest.approx(first, abs=0.01)
 
 
-def test_a_short_connection_between_two_others_does_not_keep_the_saved_window() -> None:
+def test_short_connection_does_not_overwrite_the_saved_window() -> None:
     """The last data is acknowledged before the jump is validated."""
     fields = {"from": "a", "to": "b", "start": {"kind": "fixed", "at": "20 s"}}
     short = {"name": "short", **fields, "traffic": {"kind": "transfer", "size": "5 KB"}}
@@ -206,7 +206,7 @@ def test_search_ends_slow_start_before_a_loss(control: str) -> None:
 
 
 @pytest.mark.parametrize("control", ["cubic", "linux-reno"])
-def test_search_4_leaves_slow_start_with_the_window_of_the_path_and_no_queue(control: str) -> None:
+def test_search_4_ends_slow_start_without_a_queue(control: str) -> None:
     """Three bins of 35 ms at 20 Mbit/s deliver 1.05 BDP. The buffer of 8 BDP holds all data sent until then."""
     scenario = Scenario(defaults="1996").with_(
         **{

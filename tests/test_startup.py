@@ -42,7 +42,7 @@ def test_commands_without_tables_do_not_load_pandas(code: str) -> None:
 
 
 @pytest.mark.parametrize("command", [["run", "lan.toml"], *(["study", told] for told in ("list", "status", "show"))])
-def test_a_run_and_a_look_at_a_study_load_no_pandas(command: list[str], tmp_path: Path) -> None:
+def test_running_and_showing_a_study_load_no_pandas(command: list[str], tmp_path: Path) -> None:
     store = tmp_path / "runs.db"
     base = Scenario(defaults="1996", name="lan", duration="10 ms")
     (tmp_path / "lan.toml").write_text(base.to_toml())

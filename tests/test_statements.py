@@ -44,7 +44,7 @@ def test_cause_of_a_failure_is_a_sentence(paper: str) -> None:
         assert one.cause is None or one.reason.endswith("."), one.id
 
 
-def test_counts_tell_what_has_no_verdict() -> None:
+def test_counts_include_statements_without_a_verdict() -> None:
     found = counts("frr-96", {})
     assert found == {"holds": 0, "in part": 0, "undecided": 0, "fails": 0, NOT_TESTABLE: 1, NO_VERDICT: 14}
     assert sum(found.values()) == len(statements("frr-96"))

@@ -28,7 +28,7 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def test_a_stored_run_is_the_run(kept: Store) -> None:
+def test_stored_run_equals_the_original(kept: Store) -> None:
     result = simulate(SHORT, LARGEST_SEED)
     kept.save(SHORT, LARGEST_SEED, pack(result))
     loaded = kept.require(SHORT, LARGEST_SEED)
@@ -77,7 +77,7 @@ def test_a_study_keeps_quantiles_of_traces_that_were_deleted(tmp_path: Path) -> 
     assert not (tmp_path / "runs.db.traces").exists()
 
 
-def test_traces_without_a_place_to_go_are_rejected(database: str) -> None:
+def test_traces_without_a_directory_are_rejected(database: str) -> None:
     with closing(Store(database)) as kept, pytest.raises(StoreError, match=r"no directory for traces; needs \?traces="):
         kept.check_traces(SHORT.with_(**{"traces.cwnd": True}))
 
@@ -98,7 +98,7 @@ def test_summaries_are_read_with_and_without_identifiers() -> None:
             summary_text(damaged)
 
 
-def test_a_run_is_found_by_scenario_and_seed_whatever_its_name(kept: Store) -> None:
+def test_stored_run_is_found_regardless_of_its_name(kept: Store) -> None:
     kept.save(SHORT, 1, pack(simulate(SHORT, 1)))
     assert kept.has(SHORT.with_(name="other"), 1)
     assert not kept.has(SHORT, 2)
@@ -140,7 +140,7 @@ def test_invalid_url_is_rejected_in_one_line(where: str, message: str) -> None:
     assert "secret" not in str(refused.value)
 
 
-def test_a_file_that_is_no_database_is_rejected_and_kept(tmp_path: Path) -> None:
+def test_file_without_a_database_is_rejected_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("not a database\n" * 100)
     with pytest.raises(ScenarioError, match=r"notes\.txt: file is not a database"):

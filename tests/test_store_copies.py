@@ -105,7 +105,7 @@ def test_copies_to_postgresql_and_back_are_equal(campaign: Path, database: str, 
     assert contents(str(back)) == contents(str(campaign))
 
 
-def test_a_copied_study_leaves_others_behind(campaign: Path, tmp_path: Path) -> None:
+def test_copying_a_study_omits_other_studies(campaign: Path, tmp_path: Path) -> None:
     there = tmp_path / "there.db"
     done = run("study", "copy", "lan", "--store", campaign, "--to", there)
     assert (done.returncode, done.stdout.strip()) == (0, f"12 runs copied to {there}")

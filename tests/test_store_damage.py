@@ -28,7 +28,7 @@ def read(path: Path | str) -> list[str]:
     return [text for text in flips.read(path).values() if text.startswith("error: ")]
 
 
-def test_after_any_flip_of_a_byte_each_read_is_right_or_one_line_says_that_it_is_not(tmp_path: Path) -> None:
+def test_flipped_byte_is_never_read_as_valid_data(tmp_path: Path) -> None:
     flips.make(tmp_path / "runs.db")
     tally = flips.check_flips(tmp_path / "runs.db", FLIPS, seed=36)
     assert set(tally) == {"alike", "refused"}
@@ -38,7 +38,7 @@ def test_after_any_flip_of_a_byte_each_read_is_right_or_one_line_says_that_it_is
 
 
 @pytest.mark.parametrize("index", ["study_runs", "receipts", "sqlite_autoindex_failures_1", "sqlite_autoindex_runs_1"])
-def test_numbers_that_are_counted_by_an_index_are_right_after_a_flip_in_it(tmp_path: Path, index: str) -> None:
+def test_damaged_index_does_not_change_counts(tmp_path: Path, index: str) -> None:
     flips.make(tmp_path / "runs.db")
     with closing(sqlite3.connect(tmp_path / "runs.db")) as database:
         (root,) = database.execute("select rootpage from sqlite_master where name = ?", (index,)).fetchone()

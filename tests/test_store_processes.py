@@ -132,7 +132,7 @@ def test_lease_is_exclusive_until_it_is_returned(where: str) -> None:
         assert again.take(keys) == (set(keys), set(), set())
 
 
-def test_a_finished_run_is_not_leased_unless_it_is_to_be_fresh(where: str) -> None:
+def test_finished_run_is_leased_only_with_fresh(where: str) -> None:
     with closing(Store(where)) as store, store.leases() as leases:
         store.save(SCENARIO, 1, pack(simulate(SCENARIO, 1)))
         key = (SCENARIO.digest(), "1")
@@ -147,7 +147,7 @@ def test_owner_without_a_process_counts_as_dead() -> None:
     # For a process on another machine, only the last heartbeat is known.
     assert not is_dead(elsewhere, now - LEASE_S + 1, now)
     assert is_dead(elsewhere, now - LEASE_S - 1, now)
-    # A process on this machine may be slow; a process that has ended is recognised at once, including a zombie.
+    # A process on this machine may be slow; a process that has ended is recognized at once, including a zombie.
     parent = Owner(pid=os.getppid(), began=_began(os.getppid()))
     assert not is_dead(parent, now - 10 * LEASE_S, now)
     with subprocess.Popen([sys.executable, "-c", ""]) as child:

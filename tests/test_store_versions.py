@@ -198,7 +198,7 @@ def mounted(path: Path, *options: str) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", path], check=True)
 
 
-def test_a_store_on_a_readonly_disk_reads_and_rejects_to_open_for_writing(tmp_path: Path) -> None:
+def test_store_on_a_readonly_disk_opens_only_for_reading(tmp_path: Path) -> None:
     with mounted(tmp_path / "disk") as disk:
         path = disk / "runs.db"
         with closing(Store(path)) as store:
@@ -228,7 +228,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("traces", ["", "traced"])
-def test_a_full_disk_is_one_line_and_what_was_stored_stays(tmp_path: Path, traces: str) -> None:
+def test_full_disk_is_one_line_and_keeps_stored_runs(tmp_path: Path, traces: str) -> None:
     with mounted(tmp_path / "disk", "-o", "size=900k") as disk:
         path = disk / "runs.db"
         script = tmp_path / "campaign.py"

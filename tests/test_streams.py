@@ -35,7 +35,7 @@ def _scenario(**fields: Any) -> Scenario:  # noqa: ANN401 - parts of a scenario
         ),
         (
             {"traffic": {"kind": "stream", "rate": "1 kbit/s", "bursts": {"on": "1 us", "off": "0 s"}}},
-            "traffic.bursts.on: 1 us and 0 s off; needs at least 4.096 s in all, the time of a write at the rate",
+            "traffic.bursts.on: 1 us and 0 s off; needs a sum of at least 4.096 s, the transmission time of a write at the rate",
         ),
         (
             {"traffic": {"kind": "stack", "stack": "quinn"}, "stop": {"kind": "at", "at": "1 s"}},
@@ -49,7 +49,7 @@ def test_a_bad_stream_or_stop_is_rejected_in_one_line(fields: dict[str, Any], pr
     assert str(refused.value) == problem
 
 
-def test_a_stream_that_the_path_carries_is_limited_by_its_application() -> None:
+def test_stream_below_the_path_rate_is_limited_by_the_application() -> None:
     traffic = {"kind": "stream", "rate": "2 Mbit/s"}
     result = simulate(_scenario(traffic=traffic, stop={"kind": "after", "after": "5 s"}))
     assert [one.limited_by for one in result.flow_limits] == ["application"] * 2
@@ -63,7 +63,7 @@ def test_a_stream_that_the_path_carries_is_limited_by_its_application() -> None:
 
 @pytest.mark.parametrize("times", ["exponential", "pareto"])
 @pytest.mark.parametrize("seed", [1, 2, 4])
-def test_the_demand_of_random_bursts_is_what_was_written_not_its_expected_value(times: str, seed: int) -> None:
+def test_demand_of_random_bursts_is_the_written_data(times: str, seed: int) -> None:
     bursts = {"on": "1 s", "off": "2 s", "times": times}
     traffic = {"kind": "stream", "rate": "2 Mbit/s", "bursts": bursts}
     groups = [{"name": "bulk", "count": 2}, {"name": "bursts", "traffic": traffic}]
@@ -82,7 +82,7 @@ def test_the_demand_of_random_bursts_is_what_was_written_not_its_expected_value(
     assert result.fairness > 0.999
 
 
-def test_bursts_that_began_during_the_run_exceed_the_link_although_their_mean_does_not() -> None:
+def test_bursts_may_exceed_the_link_despite_a_lower_mean() -> None:
     bursts = {"on": "2 s", "off": "8 s", "times": "fixed"}
     tcp = {"receiver_window": "64 KB"}
     scenario = _scenario(traffic={"kind": "stream", "rate": "20 Mbit/s", "bursts": bursts}, tcp=tcp, duration="3 s")
@@ -93,7 +93,7 @@ def test_bursts_that_began_during_the_run_exceed_the_link_although_their_mean_do
     assert 20e6 * 2 / 10 < result.total_bps < 10e6
 
 
-def test_data_that_cannot_have_arrived_yet_are_no_sign_of_a_slow_network() -> None:
+def test_data_in_flight_are_not_evidence_of_a_slow_network() -> None:
     bursts = {"on": "100 ms", "off": "9.9 s", "times": "fixed"}
     network = {"kind": "dumbbell", "sources": 1, "trunk_rate": "20 Mbit/s", "trunk_delay": "300 ms"}
     # The fifth burst begins 0.3 s before the end.
@@ -106,7 +106,7 @@ def test_data_that_cannot_have_arrived_yet_are_no_sign_of_a_slow_network() -> No
     assert [one.limited_by for one in result.flow_limits] == ["application"]
 
 
-def test_a_stream_above_the_rate_of_the_path_is_limited_by_the_link() -> None:
+def test_stream_above_the_path_rate_is_limited_by_the_link() -> None:
     # Both windows fit in the buffer.
     tcp = {"receiver_window": "20 KB"}
     result = simulate(_scenario(traffic={"kind": "stream", "rate": "20 Mbit/s"}, tcp=tcp))

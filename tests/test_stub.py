@@ -11,7 +11,7 @@ from longpipe import _core
 
 
 @pytest.mark.parametrize("name", ["Ack", "Event", "Grant", "Interval", "Lost", "Sent"])
-def test_help_describes_the_fields_of_a_record_for_hooks_as_the_stub_does(name: str) -> None:
+def test_help_and_stub_describe_hook_records_equally(name: str) -> None:
     stub = ast.parse(Path(str(_core.__file__)).with_name("_core.pyi").read_text())
     (described,) = (one for one in stub.body if isinstance(one, ast.ClassDef) and one.name == name)
     texts = {one.name: ast.get_docstring(one) for one in described.body if isinstance(one, ast.FunctionDef)}

@@ -64,7 +64,7 @@ def interrupt(path: Path, kind: signal.Signals) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_study_keeps_what_it_finished_and_goes_on(kind: signal.Signals, tmp_path: Path) -> None:
+def test_interrupted_study_keeps_finished_runs_and_continues(kind: signal.Signals, tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     status, _ = interrupt(path, kind)
     assert status != 0
@@ -89,7 +89,7 @@ def test_ctrl_c_leaves_one_traceback_and_no_worker_s(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on file sizes")
-def test_a_full_disk_stops_a_study_and_keeps_what_was_stored(tmp_path: Path) -> None:
+def test_full_disk_stops_a_study_and_keeps_results(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     limited = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))\n{STUDY}"
     failed = subprocess.run([sys.executable, "-c", limited, path], capture_output=True, text=True, check=False)
@@ -99,7 +99,7 @@ def test_a_full_disk_stops_a_study_and_keeps_what_was_stored(tmp_path: Path) -> 
         assert all(store.load(LONG, int(seed)) for seed in stored(path))
 
 
-def test_results_are_those_of_single_runs() -> None:
+def test_study_results_equal_single_runs() -> None:
     jobs = [(SHORT, 3), (SHORT.with_(duration="30 ms"), 1), (SHORT, 1), (SHORT, 3)]
     with closing(Store()) as store:
         complete_study(jobs, store)
@@ -109,7 +109,7 @@ def test_results_are_those_of_single_runs() -> None:
     assert [(result.scenario, result.seed) for result in results] == jobs
 
 
-def test_a_second_study_runs_nothing_unless_fresh(tmp_path: Path) -> None:
+def test_repeated_study_runs_nothing_without_fresh(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     jobs = [(SHORT, seed) for seed in range(4)]
     with closing(Store(path)) as store:

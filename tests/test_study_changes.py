@@ -155,7 +155,7 @@ def test_a_study_of_an_edited_or_missing_file_is_read_as_stored(kind: str) -> No
         Path(name).unlink(missing_ok=True)
 
 
-def test_only_the_points_of_a_changed_class_are_run_again_also_with_more_replications() -> None:
+def test_only_points_of_a_changed_class_are_repeated() -> None:
     Path("mine.py").write_text(CONTROL)
     Path("own.py").write_text(MEASURE)
     control = {"kind": "python", "class": "mine.py:Mine"}
@@ -197,7 +197,7 @@ def test_running_an_opened_study_adopts_the_change() -> None:
     assert _rows(opened)[::2] == _fresh(changes)
 
 
-def test_a_scenario_keeps_what_its_file_contained() -> None:
+def test_scenario_keeps_the_original_file_contents() -> None:
     name, before, after, changes = FILES["rates"]
     Path(name).write_text(before)
     scenario = Scenario.from_toml(BASE, changes)
@@ -244,7 +244,7 @@ def edit() -> Callable[[], None]:
     return edited
 
 
-def test_the_edit_run_loop_of_a_class_from_the_shell(edit: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edited_class_is_rerun_from_the_shell(edit: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
     words = _command("cc:tcp.congestion=cubic,mine={kind='python',class='mine.py:Mine'}")
     words += ["--measure", "own=own.py:share", "--run", "loop"]
     assert run(*words).returncode == 0

@@ -25,7 +25,7 @@ def refusal(store: Store, changed: Design) -> str:
     return str(refused.value)
 
 
-def test_another_design_under_a_study_s_name_is_rejected_with_the_difference() -> None:
+def test_different_design_of_a_study_is_rejected_with_differences() -> None:
     store = Store()
     Study(DESIGN, store, name="growth")
     longer = refusal(store, design(POLICY, RECOVERY, base=BASE.with_(duration="30 ms")))
@@ -55,9 +55,7 @@ GROUPED = BASE.with_(
         ("network.group.0.access_delay", "9 ms", "network.group.0.access_delay: '9 ms'; was '15 ms'; "),
     ],
 )
-def test_the_difference_of_two_designs_in_a_list_is_the_field_that_differs(
-    field: str, value: object, difference: str
-) -> None:
+def test_designs_with_a_changed_list_report_the_field(field: str, value: object, difference: str) -> None:
     store = Store()
     Study(design(RECOVERY, base=GROUPED), store, name="growth")
     message = refusal(store, design(RECOVERY, base=GROUPED.with_(**{field: value})))
@@ -65,7 +63,7 @@ def test_the_difference_of_two_designs_in_a_list_is_the_field_that_differs(
     assert len(message.splitlines()) == 1
 
 
-def test_the_difference_of_two_designs_in_a_level_is_the_field_that_differs() -> None:
+def test_designs_with_a_changed_level_report_the_field() -> None:
     store = Store()
     levels = [{"network.group": [*GROUPS[:2], {**GROUPS[2], "count": count}]} for count in (2, 1)]
     first, second = (Factor("groups", {"all": level, "two": {"network.group": GROUPS[:2]}}) for level in levels)
@@ -74,7 +72,7 @@ def test_the_difference_of_two_designs_in_a_level_is_the_field_that_differs() ->
     assert message.startswith("groups: 'all' has network.group.2.count = 1; was 2; ")
 
 
-def test_a_study_whose_base_and_point_are_the_same_run_accepts_its_design_again() -> None:
+def test_study_with_equal_base_and_point_accepts_its_design() -> None:
     store = Store()
     # The first level states the default, so that its point has the digest of the base, but other fields.
     factor = Factor.over("network.group.1.tcp.recovery", [GROUPED.tcp.recovery.kind, "sack"])
@@ -84,7 +82,7 @@ def test_a_study_whose_base_and_point_are_the_same_run_accepts_its_design_again(
     assert again.design.base.to_json() == GROUPED.to_json()
 
 
-def test_a_study_takes_on_a_larger_design_and_runs_only_what_is_new() -> None:
+def test_extended_design_runs_only_new_points() -> None:
     store = Store()
     assert Study(DESIGN, store, name="growth").run(workers=1).finished == 8
     three = Factor.over("tcp.recovery", ["vanilla", "reno", "sack"])
@@ -95,7 +93,7 @@ def test_a_study_takes_on_a_larger_design_and_runs_only_what_is_new() -> None:
     assert store.count() == 18
 
 
-def test_a_smaller_design_changes_nothing() -> None:
+def test_smaller_design_does_not_change_a_study() -> None:
     store = Store()
     Study(DESIGN, store, name="growth")
     assert Study(design(POLICY, RECOVERY, replications=1), store, name="growth").status().runs == 8

@@ -56,7 +56,7 @@ def round_trip_ms(network: dict[str, Any], flow: dict[str, Any], routers: tuple[
     return float(2 * sum(delays[frozenset(pair)] for pair in way))
 
 
-def test_the_nine_paths_of_the_evaluation_suite_have_the_round_trips_of_its_table_1() -> None:
+def test_evaluation_suite_paths_have_the_rtts_of_table_1() -> None:
     network = graph(part("tcpeval", "4.4.2"), "60 %")
     found = {
         (flow["to"][1], flow["from"][1]): round_trip_ms(network, flow, ("r1", "r2")) - 2 * 2
@@ -67,7 +67,7 @@ def test_the_nine_paths_of_the_evaluation_suite_have_the_round_trips_of_its_tabl
 
 
 @pytest.mark.parametrize("rtts", ["80 80", "120 30", "30 120"])
-def test_ramps_have_the_round_trips_that_their_names_say(rtts: str) -> None:
+def test_ramps_have_the_rtts_in_their_names(rtts: str) -> None:
     network = graph(part("tcpeval", "5.2"), rtts, "round_trips")
     assert [round_trip_ms(network, flow, ("r1", "r2")) for flow in network["flows"][:2]] == [
         float(rtt) for rtt in rtts.split()
@@ -120,7 +120,7 @@ def test_one_command_runs_a_part_and_writes_its_page(tmp_path: Path) -> None:
     assert "8.2.6" in text
 
 
-def test_a_page_has_mean_and_interval_in_a_cell_and_losses_in_percent(tmp_path: Path) -> None:
+def test_page_cells_have_mean_and_interval(tmp_path: Path) -> None:
     asked = ["suite", "rfc-7928", "5.3 alone", "--seeds", "2", "--set", "duration=1 s", "--no-store", "--workers", "1"]
     done = CliRunner().invoke(app, [*asked, "-o", str(tmp_path)])
     assert done.exit_code == 0, done.output

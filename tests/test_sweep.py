@@ -73,7 +73,7 @@ def test_a_mean_of_zero_is_marked_below_a_logarithmic_axis() -> None:
 @pytest.mark.parametrize(
     ("values", "decimals"), [([0.976, 1.0], 3), ([5000.0, 7000.0], 0), ([0.5, 0.9], 3), ([1.0, 1.0], 2), ([], 0)]
 )
-def test_values_of_a_map_have_decimals_that_tell_them_apart(values: list[float], decimals: int) -> None:
+def test_map_values_have_enough_decimals_to_differ(values: list[float], decimals: int) -> None:
     assert _decimals(np.array(values)) == decimals
 
 
@@ -97,7 +97,7 @@ def test_points_of_one_run_have_no_caps() -> None:
     assert [int(np.isfinite(own).sum()) for own in heights] == [0, 2 * len(FACTORS[0].levels)]
 
 
-def test_a_sweep_is_drawn_at_the_numbers_of_its_levels_in_units_of_a_reader() -> None:
+def test_sweep_is_drawn_at_level_values_in_readable_units() -> None:
     (panel,) = pictures.sweep(study(), "buffer", "one", "tcp").axes
     assert (panel.get_xlabel(), panel.get_ylabel(), panel.get_xscale()) == (
         "buffer [cells], logarithmic",
@@ -130,7 +130,7 @@ def test_levels_with_different_units_are_at_their_values_in_one_unit(
     assert label == ", ".join([f"x [{axis.unit}]" if axis.unit else "x", *["logarithmic"] * axis.logarithmic])
 
 
-def test_a_level_of_zero_is_apart_from_small_ones() -> None:
+def test_zero_level_is_plotted_apart_from_small_levels() -> None:
     levels: dict[Level, object] = {"0": "none"}
     levels |= {text: {"kind": "bernoulli", "probability": float(text)} for text in ("1e-5", "1e-4", "1e-3")}
     losses = Study(Design.full_factorial(BASE, [Factor.over("network.trunk_loss", levels, "loss")]))
@@ -157,7 +157,7 @@ def test_a_map_has_the_mean_of_every_pair() -> None:
     assert panel.yaxis_inverted()
 
 
-def test_over_other_factors_replications_are_averaged_and_the_title_says_so() -> None:
+def test_title_states_averaging_over_other_factors() -> None:
     means, runs = sweep_means(study(), "buffer", None), study().frame()
     for row in means.to_dict("records"):
         own = runs[runs["buffer"] == row["buffer"]].groupby("replication")["efficiency"].mean()
@@ -186,7 +186,7 @@ def test_a_mean_that_some_run_lacks_is_marked(monkeypatch: pytest.MonkeyPatch) -
     assert [text.get_text() for text in cells.texts].count("no value in\n2 of 3 runs") == 1
 
 
-def test_only_lines_over_levels_without_an_order_are_apart_and_not_joined() -> None:
+def test_lines_over_unordered_levels_are_not_joined() -> None:
     (panel,) = pictures.sweep(study(), "tcp", "fairness", "buffer").axes
     assert {line.get_linestyle() for line in means_of(panel)} == {"None"}
     places = [line.get_transform().transform((0, 0.5))[0] for line in means_of(panel)]

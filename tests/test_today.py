@@ -28,7 +28,7 @@ def runs() -> pd.DataFrame:
     return frozen().runs
 
 
-def test_every_conclusion_is_examined_or_states_why_not() -> None:
+def test_every_conclusion_is_examined_or_has_a_reason() -> None:
     concluded = [one for document in FOUNDING for one in conclusions(document)]
     assert len(concluded) == 65
     assert sorted([*QUESTIONS, *REASONS]) == sorted(concluded)
@@ -63,7 +63,7 @@ def test_pages_have_the_sizes_of_the_web_almanac() -> None:
 
 
 @pytest.mark.parametrize("design", DESIGNS)
-def test_runs_that_come_with_longpipe_are_those_that_it_simulates(design: str, runs: pd.DataFrame) -> None:
+def test_packaged_runs_equal_simulated_ones(design: str, runs: pd.DataFrame) -> None:
     # The cheapest runs of each design: the smallest buffers, and the link with the shortest runs.
     experiment = next(one for one in experiments() if one.table == design)
     measured = measure(design, simulate(experiment.replicated, 1))

@@ -44,7 +44,7 @@ def design_of_other_user(kind: str, folder: Path) -> Path:
     (folder / kind).mkdir()
     (folder / kind / "own.py").write_text(CODE[kind], encoding="utf-8")
     (folder / kind / "s.toml").write_text(BASE.to_toml(), encoding="utf-8")
-    # The code is executed in another process, so that this one knows nothing of it.
+    # The code is executed in another process, so that this process does not trust it.
     command = [sys.executable, "-m", "longpipe", "design", "s.toml", "--replications", "2", "--run", "s", *NAMING[kind]]
     environment = {**os.environ, **user(folder / kind, folder / "other")}
     subprocess.run(command, cwd=folder / kind, env=environment, check=True, capture_output=True, timeout=120)
@@ -75,14 +75,14 @@ LOOKS = [
 
 
 @pytest.mark.parametrize("foreign", ["measure", "module", "class"], indirect=True)
-def test_looking_at_a_store_executes_no_code(foreign: Path) -> None:
+def test_reading_a_store_executes_no_code(foreign: Path) -> None:
     for words in LOOKS:
         done = longpipe(*words, cwd=foreign)
         assert not (foreign / "ran.txt").exists(), words
         assert done.returncode == 0, done.stderr
 
 
-def test_measure_without_trust_has_no_values_and_says_why(foreign: Path) -> None:
+def test_untrusted_measure_has_no_values_and_a_reason(foreign: Path) -> None:
     done = longpipe("study", "show", "s", cwd=foreign)
     assert "measure 'x': no values; " in done.stderr
     assert "own.py: code that the store names" in done.stderr

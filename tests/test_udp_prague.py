@@ -37,7 +37,7 @@ def test_flow_alone_fills_the_link() -> None:
     assert rate > 0.85 * 50
 
 
-def test_rates_of_flows_of_five_and_twenty_ms_depend_little_on_their_rtts() -> None:
+def test_rates_depend_little_on_rtts_of_5_and_20_ms() -> None:
     udp_prague: dict[str, object] = {"tcp": {"congestion": "udp-prague"}}
     short, long = rates_mbps(udp_prague, {**udp_prague, "access_delay": "7.5 ms"})
     # Rates in inverse proportion to the RTT, as without a virtual RTT, would differ by a factor of four.

@@ -119,7 +119,7 @@ def test_a_value_is_written_in_its_shortest_exact_form(dimension: Dimension, val
         (BUFFER, "8 kbit", "1 KB"),
     ],
 )
-def test_a_unit_that_is_read_alone_is_written_in_another(dimension: Dimension, text: str, canonical: str) -> None:
+def test_unit_aliases_are_written_in_a_standard_unit(dimension: Dimension, text: str, canonical: str) -> None:
     assert dimension.canonical(text) == canonical
 
 
@@ -160,7 +160,7 @@ def test_written_quantities_are_read_back_exactly(dimension: Dimension, value: i
     st.integers(-99, 0),
     st.sampled_from(["BDP", "s", "Mibit/s", "MB/s", "Kbit", "packets"]),
 )
-def test_a_number_with_an_exponent_is_written_so_that_it_is_read_again(digits: int, exponent: int, unit: str) -> None:
+def test_number_with_an_exponent_is_read_back(digits: int, exponent: int, unit: str) -> None:
     for dimension in (RATE, SIZE, BUFFER):
         try:
             canonical = dimension.canonical(f"{digits}e{exponent} {unit}")
@@ -170,7 +170,7 @@ def test_a_number_with_an_exponent_is_written_so_that_it_is_read_again(digits: i
 
 
 @given(st.text(max_size=60))
-def test_any_text_is_a_quantity_or_a_value_error(text: str) -> None:
+def test_any_text_is_parsed_or_raises_value_error(text: str) -> None:
     for dimension in (TIME, RATE, SIZE, BUFFER):
         try:
             canonical = dimension.canonical(text)

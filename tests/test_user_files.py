@@ -141,7 +141,7 @@ def test_a_machine_without_the_modules_gets_them_with_the_class(
     assert classes._unpickled(content).base == "cubic"
 
 
-def test_the_digest_follows_the_siblings_and_not_the_folder(tmp_path: Path) -> None:
+def test_digest_depends_on_siblings_but_not_on_the_folder(tmp_path: Path) -> None:
     first = digest(folder(tmp_path / "a"))
     assert digest(folder(tmp_path / "b")) == first
     edits = {
@@ -173,7 +173,7 @@ def test_a_measure_of_a_file_imports_its_siblings(tmp_path: Path) -> None:
     assert [FunctionMeasure.parse("", target)(result) for target in targets] == [2.0, 10.0]
 
 
-def test_an_error_in_an_import_of_a_sibling_names_the_line_and_the_sibling(tmp_path: Path) -> None:
+def test_import_error_names_sibling_and_line(tmp_path: Path) -> None:
     file = folder(tmp_path / "a")
     file.write_text("from helper import Nothing\n")
     with pytest.raises(ScenarioError, match=r"own\.py:1: ImportError: cannot import name 'Nothing' from 'helper' \("):

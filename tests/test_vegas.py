@@ -43,7 +43,7 @@ def ns2_sent(rate: str, moves: str = "") -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("rate", RATES)
-def test_every_segment_leaves_within_a_packet_time_of_the_instant_at_which_ns2_sends_it(rate: str) -> None:
+def test_segments_leave_within_a_packet_time_of_ns2(rate: str) -> None:
     theirs = ns2_sent(rate)
     trace = simulate(path(rate)).traces["sequence"]
     ours = trace[trace["event"] == 0]

@@ -40,7 +40,7 @@ def mixed(warm_up: str, **changes: object) -> Result:
     return simulate(MIXED.with_(warm_up=warm_up, **changes))
 
 
-def test_without_a_warm_up_digest_and_results_are_those_of_before() -> None:
+def test_absent_warm_up_keeps_digest_and_results() -> None:
     plain = MIXED.with_(warm_up="0 s")
     assert "warm_up_ps" not in plain.resolved
     assert plain.digest() == MIXED.digest()
@@ -90,7 +90,7 @@ def test_engines_agree_after_a_warm_up() -> None:
     assert set(one.traces) == {"delay", "arrivals"}
 
 
-def test_data_that_crossed_the_trunk_before_the_instant_do_not_make_efficiency_exceed_what_the_trunk_sent() -> None:
+def test_data_sent_before_warm_up_do_not_raise_efficiency() -> None:
     # The warm-up ends in a recovery: data that waits for a missing segment is delivered after the warm-up.
     late = simulate(Scenario.example("geo").with_(duration="20 s", warm_up="10 s", **{"traces.delay": True}))
     assert late.total_bps > late.attainable_bps
@@ -102,7 +102,7 @@ def test_data_that_crossed_the_trunk_before_the_instant_do_not_make_efficiency_e
     assert 0.99 < late.efficiency < 1
 
 
-def test_a_proxy_s_buffer_does_not_count_as_sent_by_the_trunk() -> None:
+def test_proxy_buffer_does_not_count_as_trunk_throughput() -> None:
     late = simulate(Scenario.example("geo-pep").with_(duration="6 s", warm_up="3 s"))
     assert 0 < late.efficiency <= 1
     assert late.part("relays")["held_buffer_bytes"]
@@ -141,7 +141,7 @@ def test_quantiles_of_datagrams_are_those_of_the_packets_received_after_the_inst
     assert math.isnan(row(warm_up="5999 ms")["median_delay_s"])
 
 
-def test_utilization_is_of_what_a_varying_link_could_send_after_the_instant() -> None:
+def test_utilization_uses_the_varying_capacity_after_warm_up() -> None:
     # Datagrams at 1 Mbit/s on the wire: twice the link's rate in the first 2 s, and a fifth of its rate afterwards.
     group = {"name": "call", "traffic": {"kind": "cbr", "rate": "1 Mbit/s", "payload": "972 B"}}
     network = {
@@ -171,9 +171,7 @@ def test_utilization_is_of_what_a_varying_link_could_send_after_the_instant() ->
 @given(
     st.one_of(mixes(), scenarios()), st.sampled_from([0.01, 0.3, 0.5, 0.97]), st.sampled_from(["trains", "reference"])
 )
-def test_after_any_warm_up_shares_are_at_most_one_and_means_lie_between_extremes(
-    scenario: Scenario, part: float, engine: str
-) -> None:
+def test_shares_and_means_are_valid_after_any_warm_up(scenario: Scenario, part: float, engine: str) -> None:
     warm_up_ps = int(part * TIME.parse(scenario.duration))
     result = simulate(scenario.with_(warm_up=f"{warm_up_ps} ps", engine=engine))
     for share in (result.efficiency, result.fairness):
@@ -197,7 +195,7 @@ def test_after_any_warm_up_shares_are_at_most_one_and_means_lie_between_extremes
         )
 
 
-def test_a_stored_run_has_the_same_means() -> None:
+def test_stored_run_has_equal_means() -> None:
     late = MIXED.with_(warm_up="automatic")
     store, result = Store(), simulate(late)
     store.keep(result)
@@ -267,7 +265,7 @@ CASES = [
 ]
 
 
-def test_the_mean_after_an_automatic_warm_up_is_that_of_ten_times_the_run() -> None:
+def test_automatic_warm_up_gives_the_mean_of_a_longer_run() -> None:
     deviations, cases = [], one_in(len(CASES), CASES)
     for changes in cases:
         scenario = WAN.with_(**changes)

@@ -63,7 +63,7 @@ def test_relative_throughputs_exclude_flows_without_demand() -> None:
     assert relative_throughputs([1, 0, 2], [2, 0, 9], 6) == pytest.approx([0.5, 0.5])
 
 
-def test_response_times_count_files_under_way_as_censored() -> None:
+def test_response_times_count_unfinished_files_as_censored() -> None:
     # Remission times of 21 patients (Freireich et al. 1963), in Kaplan and Meier's form; S(23) = 0.448, so that the
     # median is 23, as in textbooks.
     done = [6, 6, 6, 7, 10, 13, 16, 22, 23]
@@ -82,14 +82,14 @@ def test_response_times_of_finished_files_are_their_quantiles() -> None:
     assert (found["median_s"], found["p95_s"], found["p99_s"]) == pytest.approx((5.0, 9.5, 9.9))
 
 
-def test_a_store_keeps_what_matters(result: Result) -> None:
+def test_store_keeps_web_statistics(result: Result) -> None:
     with closing(Store()) as store:
         store.save(result.scenario, 1, pack(result))
         again = store.require(result.scenario, 1)
     pd.testing.assert_frame_equal(again.web, result.web, check_dtype=False)
     pd.testing.assert_frame_equal(again.response_times, result.response_times, check_dtype=False)
     assert (again.efficiency, again.fairness) == (result.efficiency, result.fairness)
-    with pytest.raises(ScenarioError, match=r"result\.files: stores, from which studies read runs, do not keep it"):
+    with pytest.raises(ScenarioError, match=r"result\.files: not in the store, which keeps only summaries"):
         _ = again.files
 
 

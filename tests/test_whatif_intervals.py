@@ -58,7 +58,7 @@ def test_the_mean_of_the_path_is_inside_its_interval(of_path: float) -> None:
     assert inside / 1000 >= 0.935
 
 
-def test_half_of_the_paths_have_hosts_that_delay_packets() -> None:
+def test_half_of_the_drawn_paths_delay_packets_at_hosts() -> None:
     path = Hypothesis(
         rate_bps=6e6, base_rtt_s=0.08, buffer_packets=50, policy={"kind": "tail-drop"}, loss="none", control="bbr",
         mss=1448, headers=52, timestamps=True, duration_s=8.0,
@@ -137,7 +137,7 @@ group = [
 """
 
 
-def test_goodput_of_several_flows_is_measured_after_the_warm_up_and_names_them(tmp_path: Path) -> None:
+def test_goodput_of_several_flows_is_measured_after_the_warm_up(tmp_path: Path) -> None:
     file, picture = tmp_path / "several.toml", tmp_path / "p.svg"
     file.write_text(SEVERAL, encoding="utf-8")
     found = whatif(file, {"switch.buffer": "2 BDP"}, 3, ["bulk=flow:bulk*.throughput", "total=throughput"])
@@ -159,7 +159,7 @@ def test_goodput_of_several_flows_is_measured_after_the_warm_up_and_names_them(t
     assert all(re.search(r" ±[\d.]+$", line) for line in table if line.startswith(("changed", "difference")))
 
 
-def test_ends_of_an_interval_have_the_digits_that_tell_them_apart() -> None:
+def test_interval_bounds_have_enough_digits_to_differ() -> None:
     both = (18.998644, 5.4e-5)
     one = ComparedMeasure("goodput", "bit/s", None, both, both, (0.0, 5.4e-5), (18.99859, 18.9987))
     scaled = replace(one, unit="")

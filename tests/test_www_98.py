@@ -110,7 +110,7 @@ def test_all_72_published_rows_are_simulated() -> None:
     assert PAPER.seeds == 10
 
 
-def test_settings_are_those_of_the_paper() -> None:
+def test_settings_equal_those_of_the_paper() -> None:
     for e, row in zip(planned(), PAPER.published().to_dict("records"), strict=True):
         scenario, link = e.replicated, str(e.factors["network"])
         network = scenario.network
@@ -128,7 +128,7 @@ def test_settings_are_those_of_the_paper() -> None:
         assert isinstance(scenario.traffic, Web)
 
 
-def test_efficiency_is_the_highest_sequence_number_over_what_segments_can_reach() -> None:
+def test_efficiency_is_highest_sequence_number_over_capacity() -> None:
     scenario = planned()[0].replicated.with_(duration="2 s")
     result = simulate(scenario)
     measured = measure(result)
@@ -139,7 +139,7 @@ def test_efficiency_is_the_highest_sequence_number_over_what_segments_can_reach(
     assert measured["scheduled_bps"] == result.web["scheduled_bytes"].sum() * 8 / 2
 
 
-def test_claims_have_numbers_in_a_row() -> None:
+def test_claims_are_numbered_consecutively() -> None:
     assert [claim.id for claim in PAPER.claims] == [f"www-{n}" for n in range(1, 26)]
 
 
@@ -162,7 +162,7 @@ def test_a_contradicted_claim_fails() -> None:
     assert {"www-2", "www-4", "www-5", "www-6", "www-8", "www-9", "www-11", "www-13"} <= failing
 
 
-def test_survival_counts_the_seeds_that_agree(found: Reproduction) -> None:
+def test_survival_counts_agreeing_seeds(found: Reproduction) -> None:
     survival = found.summaries["survival"].set_index("claim")
     judged = {claim.id: claim.verdict for claim in found.claims}
     assert survival["replicated"].to_dict() == judged
@@ -176,7 +176,7 @@ def test_shares_of_a_seed_leave_out_its_error(found: Reproduction) -> None:
     assert shares["tcp"].mean() == pytest.approx(0.575, abs=0.01)
 
 
-def test_response_times_say_where_a_run_was_too_short(found: Reproduction) -> None:
+def test_response_times_mark_too_short_runs(found: Reproduction) -> None:
     times = found.summaries["response_times"]
     assert len(times) == 3 * 4 * 5
     assert np.isinf(times.loc[times["class"] == 4, "p99_s"]).all()
@@ -189,5 +189,5 @@ def test_every_variant_changes_the_experiments_it_applies_to() -> None:
         assert changed == [e for e in planned()[::7] if variant.applies(e.factors)], variant.name
 
 
-def test_paper_is_known_by_its_id() -> None:
+def test_paper_is_registered_by_id() -> None:
     assert PAPERS["www-98"] is www_98.PAPER

@@ -23,8 +23,8 @@ from works import WORKS, Work
 # Only instructions between these times are counted, to exclude the start.
 FROM_S: Final = 10.0
 UNTIL_S: Final = 20.0
-# Buffers [packet] for BBR in addition to the one that suits ns-3, with which the losses depend on the seed. With the
-# first one, the seeds 1 to 8 lose nothing after 10 s; with the second one, they lose 18 % of the packets.
+# Further buffers [packet] for BBR; with the buffer that suits ns-3, losses depend on the seed. With the first one, the
+# seeds 1 to 8 lose nothing after 10 s; with the second one, they lose 18 % of the packets.
 BBR_BUFFERS: Final = {"bbr, few losses": 2120, "bbr, many losses": 53}
 OTHER_MODES: Final = (
     "cubic over fq-codel",

@@ -32,7 +32,7 @@ class Look:
     """Style of a simulator's points."""
 
     label: str
-    colour: str
+    color: str
     marker: str
 
 
@@ -130,7 +130,7 @@ def draw(frame: pd.DataFrame, folder: Path) -> list[Path]:
             here = (frame["sweep"] == sweep) & (frame["simulator"] == simulator) & (frame["mode"] == mode)
             points = frame[here]
             y = points["packets_per_cpu_second"] / 1e6
-            panel.plot(points["value"], y, marker=look.marker, color=look.colour, label=look.label)
+            panel.plot(points["value"], y, marker=look.marker, color=look.color, label=look.label)
         panel.set_xscale("log")
         panel.set_yscale("log")
         panel.set_xlabel(label)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 WHEEL: Final = "aiopquic==0.6.1"
-# Name of each file, and how its path in the wheel begins.
+# Beginning of the path in the wheel, by the name of each file.
 MEMBERS: Final = {
     "transport.so": "aiopquic/_binding/_transport.cpython-",
     "libcrypto.so": "aiopquic.libs/libcrypto-",

@@ -88,7 +88,7 @@ test("files that are not modules, and modules that the page lacks, give a one-li
     await load("c.wasm", [...magic, 0, fact.length + 1, 0, ...fact]);
     await says("tcp.congestion.file: c.wasm; needs to export its memory");
     await load("d.wasm", [...magic, 0x7f, 1, ...fact]);
-    await says("tcp.congestion.file: d.wasm; no WebAssembly module: ");
+    await says("tcp.congestion.file: d.wasm; not a WebAssembly module: ");
     // A section of imports with one global of type i32.
     await load("e.wasm", [...magic, 0, fact.length + 1, 0, ...fact, 2, 8, 1, 1, 0x61, 1, 0x62, 3, 0x7f, 0]);
     await says("tcp.congestion.file: e.wasm; imports a.b; needs a module that imports only functions");

@@ -280,7 +280,7 @@ switch.buffer = "1 BDP"\ntcp = { mss = "1460 B", receiver_window = "auto", recov
         await rerun(page, () => page.setInputFiles("#file", { name: "a.toml", mimeType: "text/plain", buffer: Buffer.from(toml) }));
         const words = await page.getAttribute("#throughput", "aria-label");
         const most = Number(/up to ([\d.]+):/.exec(words)[1]);
-        // Within an interval of .2 s, one segment more may end than start.
+        // Within an interval of 0.2 s, one segment more may end than start.
         assert.ok(most > 9.6 && most < (10 * 1460) / 1500 + 0.06, `${recovery}: ${words}`);
         assert.match(await page.getAttribute("#sequence", "aria-label"), /, [1-9]\d* retransmitted/);
     }

@@ -23,5 +23,5 @@ def ip_packet_cells(size_bytes: int) -> int:
 
 
 def cell_tax(mss_bytes: int) -> float:
-    """Returns the maximum share of the cell rate that the application gets: .8050 for 512 bytes, .8974 for 9180."""
+    """Returns the maximum share of the cell rate that the application gets: 0.8050 for 512 bytes, 0.8974 for 9180."""
     return mss_bytes / (CELL_BYTES * packet_cells(mss_bytes))

@@ -46,7 +46,7 @@ class Program:
 PROGRAMS: Final = (
     Program("ns", ("ns", "-"), r"^([\d.]+)$", "comparison with ns-2: longpipe validate", "ns2", "puts [ns-version]\n"),
     Program("tshark", ("tshark", "--version"), r"TShark .*?([\d.]+\d)", "reading packet captures", "tshark"),
-    Program("tcptrace", ("tcptrace", "-v"), r"version ([\d.]+\d)", "analysing packet captures", "tcptrace"),
+    Program("tcptrace", ("tcptrace", "-v"), r"version ([\d.]+\d)", "analyzing packet captures", "tcptrace"),
 )
 # Extras of the package, with their purpose.
 EXTRAS: Final = {

@@ -88,7 +88,7 @@ class Task:
         return exercise.answer([measure(simulate(scenario, self.seed)) for scenario in scenarios])
 
     def code(self, choice: int) -> str:
-        """Returns the hand-in code of a choice, of which the run is simulated."""
+        """Simulates the run of a choice, and returns its hand-in code."""
         return f"{choice + 1}-{simulate(Scenario(**self.fields(choice)), self.seed).state_hash[:_DIGITS]}"
 
 

@@ -208,7 +208,7 @@ def ns3_formula(stations: int, mode: Mode, after: str, *, anomaly: bool) -> floa
     success are divided by 1 - 1/16, because a station that draws 0 transmits again at once.
     """
     share = 1 - 1 / (CW_MIN + 1) if anomaly else 1
-    # ns-3 adds a propagation delay of .1 us if it uses EIFS.
+    # ns-3 adds a propagation delay of 0.1 us if it uses EIFS.
     delay = 0.1 if after == "eifs" else 0
     success = (mode.success_us + delay) / share + mode.slot_us
     return bianchi(

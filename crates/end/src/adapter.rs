@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_shrinks_without_a_loss_is_no_reduction() {
+    fn window_decrease_without_loss_is_not_a_reduction() {
         let mut reductions = Reductions::default();
         for (cwnd, losses) in [(10, 0), (5, 0), (10, 2), (7, 2), (6, 2), (8, 3), (7, 4)] {
             reductions.observe(cwnd, losses);

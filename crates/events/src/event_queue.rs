@@ -30,7 +30,7 @@ enum Location {
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     key: Key,
-    /// Neighbours in the list of events in the same bucket.
+    /// Neighbors in the list of events in the same bucket.
     next: Entity,
     previous: Entity,
     location: Location,

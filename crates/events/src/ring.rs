@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_that_cannot_be_copied_are_taken_and_removed_in_place() {
+    fn uncopyable_entries_are_taken_and_removed_in_place() {
         let (mut ring, mut list) = (Ring::default(), Vec::new());
         for n in 0..500u64 {
             ring.push(Some(Box::new(n)));

@@ -64,8 +64,8 @@ pub fn deserialize<'de, T: FromJson, D: Deserializer<'de>>(deserializer: D) -> R
 }
 
 impl<'a> Json<'a> {
-    /// Returns the fields of a table, all of which need to be among `accepted`, if it is given, and different. Messages
-    /// contain `expected`, the name of the type.
+    /// Returns the fields of a table. Each field may occur once and, if `accepted` is given, must be in that list.
+    /// `expected` is the name of the type in messages.
     ///
     /// # Errors
     /// Returns the first field that is unknown or repeated, or a message about a value that is no table.

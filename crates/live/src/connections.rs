@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fin_that_is_acknowledged_alone_is_no_data() {
+    fn separately_acknowledged_fin_does_not_count_as_data() {
         let mut connections = Connections::default();
         let mut enter = |at: u64, flow: FlowKey, packet: &[u8]| connections.enter(Time(at), flow, packet, HEADER);
         enter(1, key(2, 1), &segment(0, 100, ACK, 0));

@@ -16,7 +16,7 @@ pub struct Due {
     pub entered_late_ns: u64,
 }
 
-/// Packets to pass next.
+/// Packets that are due next, in order.
 #[derive(Debug)]
 pub struct DueQueue {
     joined: Joined,

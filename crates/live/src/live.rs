@@ -364,7 +364,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stop_is_known_to_a_sixteenth_of_limits_from_4_ms_on() {
+    fn stop_duration_is_accurate_to_a_sixteenth_above_4_ms() {
         for limit_ms in [4, 10, 200, 800] {
             assert_eq!(longest_sleep(limit_ms * 1_000_000), limit_ms * 1_000_000 / 16);
         }

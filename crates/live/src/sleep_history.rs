@@ -5,7 +5,7 @@ use longpipe_events::Time;
 
 use crate::clock::{nanoseconds, PS_PER_NS};
 
-/// At real-time priority, the thread naps for 1/YIELD_DIVISOR of its CPU time, in naps of about .1 ms. Otherwise the
+/// At real-time priority, the thread naps for 1/YIELD_DIVISOR of its CPU time, in naps of about 0.1 ms. Otherwise the
 /// kernel would stop it for 5 % of each second, in one pause of 50 ms (`sched_rt_runtime_us`; since Linux 6.12 the fair
 /// server). 1/12 leaves a margin above these 5 %.
 const YIELD_DIVISOR: u64 = 12;
@@ -113,7 +113,7 @@ mod tests {
     const PS_PER_US: u64 = 1_000_000;
 
     #[test]
-    fn a_thread_that_never_sleeps_owes_a_twelfth_until_it_naps() {
+    fn thread_that_never_sleeps_must_nap_for_a_twelfth() {
         let mut history = SleepHistory::new(50_000, true, Time::ZERO);
         assert_eq!(history.nap_ns(Time(1_200 * PS_PER_US)), None);
         let nap_ns = history.nap_ns(Time(2_400 * PS_PER_US)).expect("a debt of 200 µs");
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_may_have_waited_for_all_of_an_excessive_sleep() {
+    fn packets_may_wait_for_an_entire_excessive_sleep() {
         let history = SleepHistory::new(50_000, true, Time::ZERO);
         let unnoticed = |slept_us: u64| history.max_unnoticed_ns(Time::ZERO, Time(slept_us * PS_PER_US), 250_000);
         assert_eq!(unnoticed(100), 0);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_ends_a_sleep_arrived_the_minimum_latency_earlier() {
+    fn packet_that_ends_a_sleep_arrived_one_minimum_latency_before() {
         let mut history = SleepHistory::new(50_000, true, Time::ZERO);
         let (from, to) = (Time(1_000 * PS_PER_US), Time(9_000 * PS_PER_US));
         assert_eq!(history.arrival_before_wakeup(from, to), to);

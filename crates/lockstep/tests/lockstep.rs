@@ -319,7 +319,7 @@ fn a_defect_names_the_flow_and_the_stack() {
 }
 
 #[test]
-fn an_end_that_is_always_due_is_reported() {
+fn end_with_endless_wake_ups_is_reported() {
     let line = "flow1: quinn 0.11.19 schedules wake-ups without end at 0.007 s".to_owned();
     assert_eq!(broken(None), Err(StackError::Defect(line)));
 }

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn invalid_scenario_is_one_line() {
+    fn invalid_scenario_causes_a_one_line_error() {
         let mut problem = [1; LINE];
         // SAFETY: the text ends with NUL, and `problem` has `LINE` bytes.
         let path = unsafe { longpipe_path_new(c"{}".as_ptr(), 1, problem.as_mut_ptr()) };

@@ -224,7 +224,7 @@ mod tests {
     ];
 
     #[test]
-    fn each_cause_has_its_own_counter_and_the_hash_code_of_earlier_releases() {
+    fn each_loss_cause_has_a_counter_and_stable_hash_code() {
         let mut counts = Counts::default();
         for (index, (cause, code)) in RECORDED.into_iter().enumerate() {
             let fate = Fate::Lost { link: None, cause };

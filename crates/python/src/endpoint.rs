@@ -49,7 +49,7 @@ impl Endpoint {
         window: u64,
     ) -> PyResult<()> {
         if acknowledgement > self.sender.tcp_info().max {
-            return Err(PyValueError::new_err("acknowledges what was never sent"));
+            return Err(PyValueError::new_err("acknowledges data that were never sent"));
         }
         let mut ack = AckSegment {
             acknowledgement,

@@ -22,7 +22,7 @@ pub(crate) fn problems(topology: &Topology, cells: bool) -> Vec<String> {
             problems.extend(access.shown_problems(&field));
             let mut add = |needs: &str| problems.push(format!("{field}: {}; {needs}", access.kind));
             if cells {
-                add("needs framing 'ip', whose packets it sends");
+                add("needs framing 'ip', because medium access sends packets");
             } else if let Some(needs) = topology.needs_no_jitter(link) {
                 add(&needs);
             }

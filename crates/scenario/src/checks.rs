@@ -32,7 +32,7 @@ fn path_problems(topology: &Topology) -> Vec<String> {
         // Halves are rounded to the even number of seconds.
         let (seconds, rest) = (delay_ps / PS_PER_S, delay_ps % PS_PER_S);
         let seconds = seconds + u128::from(2 * rest + seconds % 2 > PS_PER_S);
-        let shown = format!("{} links of {seconds} s in all", route.len());
+        let shown = format!("{} links of {seconds} s in total", route.len());
         (delay_ps > LONGEST_PATH_PS).then(|| format!("{shown}; needs at most 1000000 s"))
     };
     // Flows between the same hosts share their routes.
@@ -162,7 +162,7 @@ fn check_guarantees(topology: &Topology, cells: bool) -> Result<(), Problems> {
             if *sum > cells_per_second {
                 let (a, b) = topology.ends_of(*link);
                 let (a, b) = (topology.name(a), topology.name(b));
-                let over = format!("{rate}, {sum} cells/s in all over {a}->{b}");
+                let over = format!("{rate}, {sum} cells/s in total over {a}->{b}");
                 return Err(
                     format!("{field}.mcr: {over}; needs at most the {cells_per_second} cells/s of the link").into(),
                 );

@@ -21,7 +21,9 @@ pub(crate) fn problems(topology: &Topology, cells: bool) -> Vec<String> {
             let of_all = problems_of_all(&kinds).into_iter();
             problems.extend(of_all.map(|(place, kind, needs)| format!("{field}[{place}]: {kind}; {needs}")));
             if cells {
-                problems.push(format!("{field}: set; needs framing 'ip', whose packets they act on"));
+                problems.push(format!(
+                    "{field}: set; needs framing 'ip', because conditioners act on packets"
+                ));
             } else if let Some(needs) = topology.needs_no_jitter(link) {
                 problems.push(format!("{field}: set; {needs}"));
             }

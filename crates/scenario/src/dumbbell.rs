@@ -20,7 +20,10 @@ fn check_groups(dumbbell: &Dumbbell) -> Result<(), Problems> {
     }
     let (sources, flows) = (dumbbell.sources, groups.iter().map(|group| group.count).sum::<usize>());
     if sources != flows {
-        return Err(format!("network.sources: {sources}; its groups have {flows}, needs that or nothing").into());
+        return Err(format!(
+            "network.sources: {sources}; the counts of the groups add up to {flows}; needs this number, or no value"
+        )
+        .into());
     }
     let mut first: HashMap<String, usize> = HashMap::with_capacity(flows);
     let mut flow = 0;

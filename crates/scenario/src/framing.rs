@@ -17,11 +17,11 @@ pub(crate) fn problems(topology: &Topology, ports: &Ports) -> Vec<String> {
     }
     let scheduler = &ports.scheduler;
     if scheduler != "fifo" {
-        let needs = "serves cells, IP routers accept fifo";
+        let needs = "is for cells, IP routers accept fifo";
         problems.push(format!("switch.scheduler: {scheduler}; {needs}"));
     }
     if ports.rotates {
-        let needs = "changes every cell time, IP routers accept port-order, random";
+        let needs = "is for cells, IP routers accept port-order, random";
         problems.push(format!("switch.ties: rotating; {needs}"));
     }
     if !topology.graph.vbr.is_empty() {

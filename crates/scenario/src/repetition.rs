@@ -242,7 +242,7 @@ fn check_bursts(field: &str, bursts: &Json<'_>, packet_ps: u128, of: &str) -> Re
     let cycle_ps = quantity(TIME, bursts, "on") + quantity(TIME, bursts, "off");
     let packet = TIME.format(i128::try_from(packet_ps).unwrap_or(i128::MAX));
     if cycle_ps < packet_ps {
-        let needs = format!("needs at least {packet} in all, the time of a {of} at the rate");
+        let needs = format!("needs a sum of at least {packet}, the transmission time of a {of} at the rate");
         return Err(format!("{field}.on: {on} and {off} off; {needs}").into());
     }
     if at(bursts, "times.kind").as_str() != Some("pareto") {
@@ -256,7 +256,9 @@ fn check_bursts(field: &str, bursts: &Json<'_>, packet_ps: u128, of: &str) -> Re
     if 100.0 * cycle_ps as f64 * ((shape - 1.0) / shape) < packet_ps as f64 {
         let shape = longpipe_units::repr_of_float(shape);
         let needs = format!("needs more, so that the shortest time of on and off is a hundredth of {packet}");
-        return Err(format!("{field}.times.shape: {shape}; {needs}, the time of a {of} at the rate").into());
+        return Err(
+            format!("{field}.times.shape: {shape}; {needs}, the transmission time of a {of} at the rate").into(),
+        );
     }
     Ok(())
 }
@@ -277,7 +279,8 @@ fn check_vbr(topology: &Topology, most_pause: &str) -> Result<(), Problems> {
         }
         if u128::from(cycle_ps) < cell_ps {
             let [cycle, cell] = [i128::from(cycle_ps), cell_ps as i128].map(|ps| TIME.format(ps));
-            let needs = format!("needs {cell} from burst to burst, the time of a cell on its link of {own_rate}");
+            let needs =
+                format!("needs {cell} from burst to burst, the transmission time of a cell on its link of {own_rate}");
             return Err(format!("{field}.period: {period} of {cycle}; {needs}").into());
         }
     }

@@ -1,8 +1,8 @@
 //! Routes of fewest hops between hosts.
 //!
-//! A search is a breadth-first search from a root: the only neighbour of the first host, or the host itself if it has
+//! A search is a breadth-first search from a root: the only neighbor of the first host, or the host itself if it has
 //! several links. All hosts behind a switch therefore share one search, which continues as far as a route needs. The inner
-//! part of a route, from the root to the only neighbour of the last host, is also shared.
+//! part of a route, from the root to the only neighbor of the last host, is also shared.
 
 use std::collections::HashMap;
 
@@ -25,7 +25,7 @@ struct Tree {
     queue: Vec<usize>,
     /// Node from which each node was reached; the root is its own parent.
     parents: Numbers,
-    /// Position in `queue` of each node whose neighbours have been searched: these are the first `visited.len()` nodes of
+    /// Position in `queue` of each node whose neighbors have been searched: these are the first `visited.len()` nodes of
     /// the queue, so the search continues at that position.
     visited: Numbers,
 }
@@ -33,28 +33,28 @@ struct Tree {
 /// Finds routes through switches; among routes with equally many hops, earlier links win.
 #[derive(Debug)]
 pub(crate) struct ShortestRoutes {
-    /// Neighbours of each node, in the order of links.
-    neighbours: Vec<Vec<usize>>,
-    /// Switches among the neighbours.
+    /// Neighbors of each node, in the order of links.
+    neighbors: Vec<Vec<usize>>,
+    /// Switches among the neighbors.
     switches: Vec<Vec<usize>>,
     trees: Vec<Tree>,
     /// Number of the tree of each root.
     tree_of: Numbers,
-    /// Routes from the root of a tree to the only neighbour of a host.
+    /// Routes from the root of a tree to the only neighbor of a host.
     inner: Vec<Vec<usize>>,
     /// Number of the route from one node to another in `inner`.
     inner_number: Numbers,
 }
 
 impl ShortestRoutes {
-    /// Creates a search over nodes, of which `is_switch` forward packets, with the neighbours of each node.
-    pub(crate) fn new(is_switch: &[bool], neighbours: Vec<Vec<usize>>) -> ShortestRoutes {
-        let switches = neighbours
+    /// Creates a search over nodes, of which `is_switch` forward packets, with the neighbors of each node.
+    pub(crate) fn new(is_switch: &[bool], neighbors: Vec<Vec<usize>>) -> ShortestRoutes {
+        let switches = neighbors
             .iter()
             .map(|nodes| nodes.iter().copied().filter(|node| is_switch[*node]).collect())
             .collect();
         ShortestRoutes {
-            neighbours,
+            neighbors,
             switches,
             trees: vec![],
             tree_of: Numbers::new(),
@@ -66,11 +66,11 @@ impl ShortestRoutes {
     /// Returns the nodes from one host to another; None if there is no route.
     pub(crate) fn find(&mut self, first: usize, last: usize) -> Option<Vec<usize>> {
         // Hosts with a single link share the tree of the switch behind it.
-        let root = match self.neighbours[first][..] {
+        let root = match self.neighbors[first][..] {
             [only] if !self.switches[first].is_empty() => only,
             _ => first,
         };
-        let ends = match self.neighbours[last][..] {
+        let ends = match self.neighbors[last][..] {
             [only] => Some((root, only)),
             _ => None,
         };
@@ -90,7 +90,7 @@ impl ShortestRoutes {
         Some(head.into_iter().chain(inner).chain([last]).collect())
     }
 
-    /// Returns the nodes from a root to the neighbour of `last`; None if there is no route.
+    /// Returns the nodes from a root to the neighbor of `last`; None if there is no route.
     fn route_before(&mut self, root: usize, last: usize) -> Option<Vec<usize>> {
         let tree_number = match self.tree_of.get(&key(root, 0)) {
             Some(number) => *number,
@@ -109,7 +109,7 @@ impl ShortestRoutes {
             }
         };
         let tree = &mut self.trees[tree_number];
-        let mut node = tree.reach(&self.neighbours[last], &self.switches)?;
+        let mut node = tree.reach(&self.neighbors[last], &self.switches)?;
         let mut route = vec![node];
         while node != root {
             node = tree.parents[&key(node, 0)];
@@ -137,11 +137,11 @@ impl Tree {
         while self.visited.len() < self.queue.len() {
             let node = self.queue[self.visited.len()];
             self.visited.insert(key(node, 0), self.visited.len());
-            for neighbour in &switches[node] {
-                let is_reached = self.parents.contains_key(&key(*neighbour, 0));
+            for neighbor in &switches[node] {
+                let is_reached = self.parents.contains_key(&key(*neighbor, 0));
                 if !is_reached {
-                    self.parents.insert(key(*neighbour, 0), node);
-                    self.queue.push(*neighbour);
+                    self.parents.insert(key(*neighbor, 0), node);
+                    self.queue.push(*neighbor);
                 }
             }
             if targets.contains_key(&key(node, 0)) {

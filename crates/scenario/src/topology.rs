@@ -90,15 +90,15 @@ impl Topology {
             .map(|link| [position[&link.0], position[&link.1]])
             .collect();
         let mut index = Numbers::with_capacity(2 * ends.len());
-        let mut neighbours = vec![vec![]; graph.nodes.len()];
+        let mut neighbors = vec![vec![]; graph.nodes.len()];
         for (k, [a, b]) in ends.iter().copied().enumerate() {
             index.insert(key(a, b), 2 * k);
             index.insert(key(b, a), 2 * k + 1);
-            neighbours[a].push(b);
-            neighbours[b].push(a);
+            neighbors[a].push(b);
+            neighbors[b].push(a);
         }
         let is_switch: Vec<bool> = graph.nodes.iter().map(|node| node.1 == NodeKind::Switch).collect();
-        let mut shortest = ShortestRoutes::new(&is_switch, neighbours);
+        let mut shortest = ShortestRoutes::new(&is_switch, neighbors);
         let both = |settings: &Settings, units, of: fn(&Settings) -> (&String, &Option<String>), name| {
             let (first, second) = of(settings);
             let parse = |text: &String| {

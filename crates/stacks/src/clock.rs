@@ -35,7 +35,7 @@ mod tests {
     use std::time::{Duration, Instant, SystemTime};
 
     #[test]
-    fn clocks_stand_still() {
+    fn clocks_advance_only_with_virtual_time() {
         let (instant, date) = (Instant::now(), SystemTime::now());
         std::thread::sleep(Duration::from_millis(2));
         assert_eq!((Instant::now(), SystemTime::now()), (instant, date));

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_in_parts_is_one_event_and_other_records_are_none() {
+    fn split_record_is_one_event() {
         let text = "\u{1e}{\"qlog_version\":\"0.3\"}\n\
             \u{1e}{\"time\":1.5,\"name\":\"transport:packet_sent\",\"data\":{\"header\":{\"packet_type\":\"1RTT\",\
             \"packet_number\":3,\"length\":1200}}}\n\
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn evidence_that_is_not_reliable_is_unknown() {
+    fn unreliable_loss_evidence_is_reported_as_unknown() {
         let text = "\u{1e}{\"time\":1.5,\"name\":\"recovery:packet_lost\",\"data\":{\"header\":{\"packet_type\":\
             \"1RTT\",\"packet_number\":9,\"length\":100},\"trigger\":\"reordering_threshold\"}}\n";
         assert_eq!(events_of(text, true)[0].evidence, LossEvidence::Reordering);

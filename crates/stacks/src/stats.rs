@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_smaller_window_without_a_congestion_event_is_no_reduction() {
+    fn smaller_window_without_congestion_event_is_not_a_reduction() {
         let mut seen = Reductions::default();
         for (window, events) in [(24_000, 0), (12_000, 0), (24_000, 1), (20_000, 1), (16_000, 1)] {
             seen.observe(window, events);

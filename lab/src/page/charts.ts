@@ -30,8 +30,8 @@ export class Charts {
     /** Draws a run, and another one in the background for comparison. */
     draw(now: Drawn, pinned: Drawn | null, sequence: number): void {
         this.latest = { now, pinned, sequence };
-        const dark = colour("--dark").trim() === "1";
-        const palette: Palette = { lines: dark ? DARK : LIGHT, pinned: colour("--pinned"), ink: colour("--ink") };
+        const dark = color("--dark").trim() === "1";
+        const palette: Palette = { lines: dark ? DARK : LIGHT, pinned: color("--pinned"), ink: color("--ink") };
         const charts = chartsOf(now, pinned, sequence, palette);
         for (const name of CHARTS) {
             // RTTs are known only at the end of a run; until then, those of the previous run are shown.
@@ -48,18 +48,18 @@ export class Charts {
         return { charts: chartsOf(now, pinned, sequence, PRINTED), view: now.view };
     }
 
-    /** Redraws with the current colours. */
+    /** Redraws with the current colors. */
     redraw(): void {
         for (const { plot } of this.plots.values()) plot.destroy();
         this.plots.clear();
         if (this.latest !== null) this.draw(this.latest.now, this.latest.pinned, this.latest.sequence);
     }
 
-    /** Updates a chart's data, or creates the chart if its lines, colours or unit have changed. */
+    /** Updates a chart's data, or creates the chart if its lines, colors or unit have changed. */
     private put(name: ChartName, chart: Chart, view: View): void {
         const data: uPlot.AlignedData = [pointTimes(view), ...chart.lines.map((line) => line.values)];
         const marks = (chart.marks ?? []).map((mark) => `${mark.label}${mark.scale}`);
-        const signature = JSON.stringify([chart.title, chart.unit, chart.lines.map((line) => [line.label, line.colour]), marks]);
+        const signature = JSON.stringify([chart.title, chart.unit, chart.lines.map((line) => [line.label, line.color]), marks]);
         const existing = this.plots.get(name);
         const place = this.places[name];
         describe(place, chart);
@@ -83,7 +83,7 @@ export class Charts {
     }
 
     private options(name: ChartName, chart: Chart, size: number): uPlot.Options {
-        const [ink, grid] = [colour("--ink"), colour("--grid")];
+        const [ink, grid] = [color("--ink"), color("--grid")];
         const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 } };
         return {
             width: size,
@@ -99,7 +99,7 @@ export class Charts {
                 { label: "time", value: (_, value) => (value == null ? "–" : `${value.toFixed(3)} s`) },
                 ...chart.lines.map((line) => ({
                     label: line.label,
-                    stroke: line.colour,
+                    stroke: line.color,
                     // Browsers take ten times as long to draw lines that are wider than a pixel.
                     width: line.width ?? 1,
                     points: { show: false },
@@ -147,8 +147,8 @@ function width(place: HTMLElement): number {
     return Math.max(240, place.clientWidth);
 }
 
-/** A colour of the page, which depends on the light or dark theme. */
-export function colour(name: string): string {
+/** A color of the page, which depends on the light or dark theme. */
+export function color(name: string): string {
     return getComputedStyle(document.documentElement).getPropertyValue(name);
 }
 
@@ -160,7 +160,7 @@ function drawMarks(plot: uPlot): void {
     ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
     ctx.clip();
     const size = 3 * devicePixelRatio;
-    for (const { marks, scale, colour: ink, shape } of (plot as Marked).marks ?? []) {
+    for (const { marks, scale, color: ink, shape } of (plot as Marked).marks ?? []) {
         ctx.beginPath();
         let [lastX, lastY] = [-9, -9];
         for (let i = 0; i < marks.time_s.length; i++) {

@@ -82,15 +82,15 @@ function panel(chart: Chart, { x0, x1, atX, times, top, high, last }: Frame): st
             }
         }
         const dash = line.dash === undefined ? "" : ` stroke-dasharray="${line.dash.join(" ")}"`;
-        parts.push(`<path d="${path}" fill="none" stroke="${line.colour}" stroke-width="${line.width ?? 1.2}"${dash}><title>${escape(line.label)}</title></path>`);
+        parts.push(`<path d="${path}" fill="none" stroke="${line.color}" stroke-width="${line.width ?? 1.2}"${dash}><title>${escape(line.label)}</title></path>`);
     }
-    for (const { marks, scale, colour, shape } of chart.marks ?? []) {
+    for (const { marks, scale, color, shape } of chart.marks ?? []) {
         let path = "";
         for (let k = 0; k < marks.time_s.length; k++) {
             const [x, y] = [Number(atX(marks.time_s[k] as number)), Number(atY((marks.sequence_bytes[k] as number) * scale))];
             path += shape === "dot" ? `M${x - 1.5} ${y}h3` : `M${x - 3} ${y - 3}l6 6m0 -6l-6 6`;
         }
-        parts.push(`<path d="${path}" fill="none" stroke="${colour}" stroke-width="${shape === "dot" ? 3 : 1.5}"/>`);
+        parts.push(`<path d="${path}" fill="none" stroke="${color}" stroke-width="${shape === "dot" ? 3 : 1.5}"/>`);
     }
     const middle = top + high / 2;
     parts.push(`<text transform="translate(16 ${middle}) rotate(-90)" text-anchor="middle">${escape(`${chart.title} [${chart.unit}]`)}</text>`);
@@ -100,11 +100,11 @@ function panel(chart: Chart, { x0, x1, atX, times, top, high, last }: Frame): st
 
 /** Returns the legend of a panel, which is drawn below it. */
 function keysOf(chart: Chart, top: number): { parts: string[]; height: number } {
-    const lines = chart.lines.map((line) => ({ label: line.label, colour: line.colour, sign: `h18` }));
-    const marks = (chart.marks ?? []).map(({ label, colour, shape }) => ({ label, colour, sign: shape === "dot" ? "m8 0h3" : "m6 -3l6 6m0 -6l-6 6" }));
-    const parts = [...lines, ...marks].map(({ label, colour, sign }, i) => {
+    const lines = chart.lines.map((line) => ({ label: line.label, color: line.color, sign: `h18` }));
+    const marks = (chart.marks ?? []).map(({ label, color, shape }) => ({ label, color, sign: shape === "dot" ? "m8 0h3" : "m6 -3l6 6m0 -6l-6 6" }));
+    const parts = [...lines, ...marks].map(({ label, color, sign }, i) => {
         const [x, y] = [LEFT + ((i % KEYS) * WIDE) / KEYS, top + ROW * Math.floor(i / KEYS)];
-        return `<path d="M${x} ${y - 4}${sign}" stroke="${colour}" stroke-width="${sign === "h18" ? 3 : sign.startsWith("m8") ? 4 : 2}" fill="none"/><text x="${x + 24}" y="${y}">${escape(label)}</text>`;
+        return `<path d="M${x} ${y - 4}${sign}" stroke="${color}" stroke-width="${sign === "h18" ? 3 : sign.startsWith("m8") ? 4 : 2}" fill="none"/><text x="${x + 24}" y="${y}">${escape(label)}</text>`;
     });
     return { parts, height: ROW * Math.ceil(parts.length / KEYS) };
 }

@@ -8,7 +8,7 @@ export class ModuleFile {
 
     /** Instantiates the module, with at most `most` bytes of memory, and runs its start functions. Throws an Error of one line. */
     instantiate(most: number): Guest {
-        const module = prefixed("no WebAssembly module: ", () => new WebAssembly.Module(this.content));
+        const module = prefixed("not a WebAssembly module: ", () => new WebAssembly.Module(this.content));
         const imports = importsOf(module);
         const instance = prefixed("cannot be instantiated: ", () => new WebAssembly.Instance(module, imports));
         const { _initialize, memory, __indirect_function_table: table } = instance.exports;

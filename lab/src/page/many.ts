@@ -162,7 +162,7 @@ function heat(rows: { label: string; levels: string[] }, columns: { label: strin
             const value = means[i * columns.levels.length + j] as number;
             const share = high > low ? (value - low) / (high - low) : 0.5;
             const cell = make("td", {}, metric.show(value));
-            // The scale ranges from a pale colour to a blue on which black text is still legible.
+            // The scale ranges from a pale color to a blue on which black text is still legible.
             cell.style.background = `hsl(205 75% ${(95 - 33 * share).toFixed(0)}%)`;
             cell.style.color = "#10151d";
             return cell;

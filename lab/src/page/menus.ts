@@ -47,7 +47,7 @@ function refusal(path: string, value: unknown, fields: Table): string | null {
 function reasonOf(path: string, problem: string): string {
     const field = problem.slice(0, problem.indexOf(": "));
     if (field.startsWith(`${path}.`)) return "needs values that this form does not offer; write it as text";
-    const need = problem.slice(problem.indexOf("; ") + 2).replace(/(; longpipe run|, which|, whose|, IP routers accept|, ATM switches accept|, ATM switches count) .*$/, "");
+    const need = problem.slice(problem.indexOf("; ") + 2).replace(/(; longpipe run|, which|, whose|, because|, IP routers accept|, ATM switches accept|, ATM switches count) .*$/, "");
     if (field === path) return need;
     const knob = KNOBS.find((candidate) => field === candidate.path || field.startsWith(`${candidate.path}.`));
     return `${knob?.label ?? field} ${need}`;

@@ -27,7 +27,7 @@ export interface Drawn {
 /** A line of a chart. */
 export interface Line {
     label: string;
-    colour: string;
+    color: string;
     values: (number | null)[];
     dash?: number[];
     width?: number;
@@ -38,10 +38,10 @@ export interface Chart {
     title: string;
     unit: string;
     lines: Line[];
-    marks?: { marks: Marks; scale: number; colour: string; shape: "cross" | "dot"; label: string }[];
+    marks?: { marks: Marks; scale: number; color: string; shape: "cross" | "dot"; label: string }[];
 }
 
-/** Colours of lines, of a run for comparison, and of totals. */
+/** Colors of lines, of a run for comparison, and of totals. */
 export interface Palette {
     lines: string[];
     pinned: string;
@@ -51,10 +51,10 @@ export interface Palette {
 export const CHARTS = ["window", "queue", "rtt", "throughput", "sequence"] as const;
 export type ChartName = (typeof CHARTS)[number];
 
-/** Okabe and Ito's palette, as in longpipe.pictures: distinguishable with colour vision deficiencies. */
+/** Okabe and Ito's palette, as in longpipe.pictures: distinguishable with color vision deficiencies. */
 export const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#b37700", "#2d8fc4", "#b0548a", "#857a00", "#5a4fa2"];
 export const DARK = ["#56b4e9", "#ff8b3d", "#2bc79b", "#e69f00", "#8fd0f5", "#e09abf", "#e0d145", "#a79df0"];
-/** Colours of saved files, whose background is white. */
+/** Colors of saved files, whose background is white. */
 export const PRINTED: Palette = { lines: LIGHT, pinned: "#9aa1ad", ink: "#1d2430" };
 /** Maximum number of flows in a chart. */
 export const MAX_FLOWS = 8;
@@ -87,11 +87,11 @@ interface ShownFlow {
     flow: FlowPicture;
     name: string;
     overTcp: boolean;
-    colour: string;
+    color: string;
 }
 
 /** Returns the first flows; the flow whose segments are shown replaces the last one if it is not among them. */
-function shownFlows(now: Drawn, sequence: number, colours: string[]): ShownFlow[] {
+function shownFlows(now: Drawn, sequence: number, colors: string[]): ShownFlow[] {
     const indices = now.picture.flows.map((_, i) => i).slice(0, MAX_FLOWS);
     if (sequence >= MAX_FLOWS && now.picture.flows[sequence] !== undefined) indices[MAX_FLOWS - 1] = sequence;
     return indices.map((index, i) => ({
@@ -99,7 +99,7 @@ function shownFlows(now: Drawn, sequence: number, colours: string[]): ShownFlow[
         flow: now.picture.flows[index] as FlowPicture,
         name: nameOf(now, index),
         overTcp: now.tcpNames[index] !== null,
-        colour: colours[i % colours.length] as string,
+        color: colors[i % colors.length] as string,
     }));
 }
 
@@ -128,18 +128,18 @@ function windows(now: Drawn, pinned: Drawn | null, palette: Palette, shown: Show
     const pinnedFlow = pinned?.picture.flows[pinnedIndex];
     if (pinned !== null && pinnedFlow !== undefined) {
         const values = stepLine(pinnedFlow.cwnd_bytes, scale, reachedBins(pinned));
-        lines.push({ label: pinnedName(pinned, pinnedIndex), colour: palette.pinned, values, width: 2 });
+        lines.push({ label: pinnedName(pinned, pinnedIndex), color: palette.pinned, values, width: 2 });
     }
-    for (const { flow, name, colour } of flows) {
-        lines.push({ label: name, colour, values: stepLine(flow.cwnd_bytes, scale, reachedBins(now)) });
+    for (const { flow, name, color } of flows) {
+        lines.push({ label: name, color, values: stepLine(flow.cwnd_bytes, scale, reachedBins(now)) });
     }
     const onlyFlow = flows.length === 1 ? flows[0] : undefined;
     if (onlyFlow !== undefined) {
         // An initial ssthresh far above the window would hide the window.
         const limit = 4 * maxWindow * scale;
         const values = stepLine(onlyFlow.flow.ssthresh_bytes, scale, reachedBins(now)).map((value) => (value !== null && value > limit ? null : value));
-        const otherColour = palette.lines.find((colour) => colour !== onlyFlow.colour) as string;
-        lines.push({ label: "ssthresh", colour: otherColour, values, dash: [6, 4] });
+        const otherColor = palette.lines.find((color) => color !== onlyFlow.color) as string;
+        lines.push({ label: "ssthresh", color: otherColor, values, dash: [6, 4] });
     }
     return { title: "cwnd", unit, lines };
 }
@@ -149,10 +149,10 @@ function queues(now: Drawn, pinned: Drawn | null, palette: Palette): Chart {
     const lines: Line[] = [];
     const pinnedPort = pinned === null ? undefined : ports(pinned)[0];
     if (pinned !== null && pinnedPort !== undefined) {
-        lines.push({ label: `pinned ${pinned.portNames[pinnedPort]}`, colour: palette.pinned, values: queueLength(pinned, pinnedPort), width: 2 });
+        lines.push({ label: `pinned ${pinned.portNames[pinnedPort]}`, color: palette.pinned, values: queueLength(pinned, pinnedPort), width: 2 });
     }
     for (const [i, port] of ports(now).entries()) {
-        lines.push({ label: now.portNames[port] ?? "", colour: palette.lines[i] as string, values: queueLength(now, port) });
+        lines.push({ label: now.portNames[port] ?? "", color: palette.lines[i] as string, values: queueLength(now, port) });
     }
     return { title: "queue", unit: now.counted, lines };
 }
@@ -176,10 +176,10 @@ function ports(drawn: Drawn): number[] {
 function roundTrips(now: Drawn, pinned: Drawn | null, palette: Palette): Chart {
     const lines: Line[] = [];
     if (pinned !== null && pinned.rtt !== null) {
-        lines.push({ label: pinnedName(pinned, pinned.view.sequence), colour: palette.pinned, values: samples(pinned.rtt, 1e3, reachedBins(pinned), pinned.view), width: 2 });
+        lines.push({ label: pinnedName(pinned, pinned.view.sequence), color: palette.pinned, values: samples(pinned.rtt, 1e3, reachedBins(pinned), pinned.view), width: 2 });
     }
     if (now.rtt !== null) {
-        lines.push({ label: nameOf(now, now.view.sequence), colour: palette.lines[0] as string, values: samples(now.rtt, 1e3, reachedBins(now), now.view) });
+        lines.push({ label: nameOf(now, now.view.sequence), color: palette.lines[0] as string, values: samples(now.rtt, 1e3, reachedBins(now), now.view) });
     }
     return { title: "RTT", unit: "ms", lines };
 }
@@ -189,12 +189,12 @@ function throughput(now: Drawn, pinned: Drawn | null, palette: Palette, shown: S
     const lines: Line[] = [];
     if (pinned !== null) {
         const values = arriving(pinned, pinned.picture.arrived_bytes, pinned.totalRate);
-        lines.push({ label: "pinned, all flows", colour: palette.pinned, values, width: 2 });
+        lines.push({ label: "pinned, all flows", color: palette.pinned, values, width: 2 });
     }
-    lines.push({ label: "all flows", colour: palette.ink, values: arriving(now, now.picture.arrived_bytes, now.totalRate), width: 2 });
-    for (const { flow, name, colour, index } of shown) {
+    lines.push({ label: "all flows", color: palette.ink, values: arriving(now, now.picture.arrived_bytes, now.totalRate), width: 2 });
+    for (const { flow, name, color, index } of shown) {
         if (shown.length === 1) break;
-        lines.push({ label: name, colour, values: arriving(now, flow.arrived_bytes, now.flowRates[index] as number) });
+        lines.push({ label: name, color, values: arriving(now, flow.arrived_bytes, now.flowRates[index] as number) });
     }
     return { title: "throughput", unit: "Mbit/s", lines };
 }
@@ -205,19 +205,19 @@ function arriving(drawn: Drawn, bytes: Float64Array, rateBps: number): (number |
 }
 
 /** Returns the chart of the sequence numbers of one flow. */
-function sequences(now: Drawn, flow: number, colours: string[]): Chart {
+function sequences(now: Drawn, flow: number, colors: string[]): Chart {
     const { sent, acknowledged, resent, lost } = now.picture.sequence;
     const [unit, scale] = byteUnit(Math.max(peak(sent), 1));
     return {
         title: "sequence",
         unit,
         lines: [
-            { label: `${now.flowNames[flow] ?? ""} sent`, colour: colours[0] as string, values: nondecreasingLine(sent, scale, reachedBins(now)) },
-            { label: now.tcpNames[flow] === null ? "arrived" : "acknowledged", colour: colours[2] as string, values: nondecreasingLine(acknowledged, scale, reachedBins(now)) },
+            { label: `${now.flowNames[flow] ?? ""} sent`, color: colors[0] as string, values: nondecreasingLine(sent, scale, reachedBins(now)) },
+            { label: now.tcpNames[flow] === null ? "arrived" : "acknowledged", color: colors[2] as string, values: nondecreasingLine(acknowledged, scale, reachedBins(now)) },
         ],
         marks: [
-            { marks: resent, scale, colour: colours[3] as string, shape: "dot", label: "retransmitted" },
-            { marks: lost, scale, colour: colours[1] as string, shape: "cross", label: "lost" },
+            { marks: resent, scale, color: colors[3] as string, shape: "dot", label: "retransmitted" },
+            { marks: lost, scale, color: colors[1] as string, shape: "cross", label: "lost" },
         ],
     };
 }

@@ -1,6 +1,6 @@
 /**
- * The settings of the page as the fragment of its address: a preset or a step of the lesson, changed fields, and the
- * seed; and the form for the core of a scenario that the page cannot resolve.
+ * Writes the settings of the page as the fragment of its address, and reads them: a preset or a step of the lesson,
+ * changed fields, and the seed. A scenario that the page cannot resolve is written in its resolved form.
  */
 import { ScenarioError } from "../scenario/errors";
 import { fromToml, toToml } from "../scenario/toml";

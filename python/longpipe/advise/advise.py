@@ -202,7 +202,7 @@ def _allowances(question: Question, zone: float) -> Allowances:
 
 
 def _zone(question: Question, values: list[list[Numbers]]) -> float:
-    """Returns the indifference zone: as given, otherwise .01 for a share, or 2 % of the best mean of the first runs."""
+    """Returns the indifference zone: as given, or 0.01 for a share, or 2 % of the best mean of the first runs."""
     goal = question.goal
     zone, relative = (
         ((ZONE_OF_SHARES, False) if is_share(goal) else (ZONE, True))

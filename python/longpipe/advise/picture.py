@@ -32,7 +32,7 @@ def front(answer: Answer) -> Figure:
         plain(panel)
         measure = question.measures[1 + index] if limits else None
         x = order + 1.0 if measure is None else answer.means[:, 1 + index] / measure.scale
-        for chosen, colour, label in (
+        for chosen, color, label in (
             (is_measured & ~of_front, GREY, "others"),
             (is_measured & of_front, BLUE, "Pareto front"),
         ):
@@ -44,7 +44,7 @@ def front(answer: Answer) -> Figure:
                     fmt="o",
                     ms=4,
                     lw=1,
-                    color=colour,
+                    color=color,
                     label=label,
                 )
         if answer.choice is not None:

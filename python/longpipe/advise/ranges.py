@@ -41,7 +41,7 @@ class Uncertain:
 def situations(uncertain: Sequence[Uncertain], *, corners: bool) -> tuple[dict[str, object], ...]:
     """Returns situations that cover the ranges of the inputs: values by field, without any if there are no inputs.
 
-    If `corners` is true and there are at most `MAX_CORNERS` ranges, the situations are the corners and the centre of
+    If `corners` is true and there are at most `MAX_CORNERS` ranges, the situations are the corners and the center of
     the ranges, because monotonic measures have their extremes at corners. Otherwise they are points of a Sobol
     sequence.
     """

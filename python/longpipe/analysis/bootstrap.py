@@ -67,7 +67,7 @@ def bootstrap(fitted: Anova, *, level: float = 0.9, order: int = 1, draws: int =
 
 
 def _without_blocks(cells: Cells) -> Cells:
-    """Returns the cells of all factors but the last one, the blocks, which become replications."""
+    """Returns the cells of all factors but the last one, the blocks; runs of different blocks become replications."""
     names = list(cells.axes)[:-1]
     sizes = cells.shape[:-1]
     count = int(np.prod(sizes))

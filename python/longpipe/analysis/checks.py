@@ -167,7 +167,7 @@ def _serial_correlation(anova: Anova, residual: Floats) -> Row:
         return "independence", "", np.nan, np.nan, "no column of seeds, and too many cells for a test in row order"
     statistic, null = _durbin_watson(residual[None, :])[0], _durbin_watson(drawn)
     p_value = min(1.0, 2 * min(_exceeded(null, statistic), _exceeded(-null, -statistic)))
-    note = "in the order of the rows; near 0 if neighbours are alike, near 4 if opposite"
+    note = "in the order of the rows; near 0 if neighbors are alike, near 4 if opposite"
     return "independence", "Durbin-Watson", float(statistic), p_value, note
 
 
@@ -189,9 +189,11 @@ def _exceeded(null: Floats, statistic: float) -> float:
 
 def _breusch_pagan(residuals: Floats, fitted: Floats) -> Floats:
     """Returns Koenker's n R² of squared residuals on fitted values; `residuals` has shape (sets, rows)."""
-    squares, centred = residuals**2, fitted - fitted.mean()
+    squares, centered = residuals**2, fitted - fitted.mean()
     squares = squares - squares.mean(axis=1, keepdims=True)
-    return np.asarray(len(fitted) * (squares @ centred) ** 2 / (np.sum(squares**2, axis=1) * np.sum(centred**2) + TINY))
+    return np.asarray(
+        len(fitted) * (squares @ centered) ** 2 / (np.sum(squares**2, axis=1) * np.sum(centered**2) + TINY)
+    )
 
 
 def _durbin_watson(residuals: Floats) -> Floats:

@@ -45,8 +45,8 @@ class Condition:
     by_seed: pd.Series
     above: float = -math.inf
     below: float = math.inf
-    # Value from which the limits are measured if they are longpipe's own, such as 1 for a ratio of at most 1.2; nan for
-    # limits that the document states.
+    # Value without an effect, from which longpipe's own limits are measured, such as 1 for a ratio of at most 1.2; nan
+    # for limits that the document states.
     neutral: float = math.nan
 
     def verdict(self) -> Verdict:

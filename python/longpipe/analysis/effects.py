@@ -58,13 +58,13 @@ def _balanced(cells: Cells, terms: Sequence[Term]) -> Fit:
     rows, names = len(cells.y), list(cells.axes)
     grid = cells.means.reshape(cells.shape)
     mean = float(cells.means.mean())
-    centred = grid - mean
+    centered = grid - mean
     solved: dict[Term, Floats] = {}
 
     def effect(term: Term) -> Floats:
         if term not in solved:
             averaged_axes = tuple(i for i, name in enumerate(names) if name not in term)
-            value = centred.mean(axis=averaged_axes, keepdims=True)
+            value = centered.mean(axis=averaged_axes, keepdims=True)
             for size in range(1, len(term)):
                 for part in combinations(term, size):
                     value = value - effect(part)

@@ -18,7 +18,7 @@ TIE = 1e-9
 def aligned_ranks(anova: Anova) -> pd.DataFrame:
     """Returns F tests of all terms by the aligned rank transform, one row per term.
 
-    For each term, all other effects are removed from the response, which is then ranked and analysed with the whole
+    For each term, all other effects are removed from the response, which is then ranked and analyzed with the whole
     model; only the F of this term is used, because ranks of the raw response would mix interactions and main effects.
     If the errors are strongly skewed, the tests reject too often. Columns: `component`, `df`, `f`, `p_value`. For a
     single factor it is the F form of the Kruskal-Wallis test. Raises ScenarioError for a saturated model. Source: J. O.

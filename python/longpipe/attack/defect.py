@@ -151,7 +151,7 @@ def _without_references(text: str) -> tuple[dict[str, str], str]:
             raise ScenarioError(f"{_OPTION}: {shortened(text, 80)!r}; needs a closing parenthesis of {_CALL}")
         inside = text[begin + len(_CALL) : end - 1]
         if _CALL in inside:
-            raise ScenarioError(f"{_OPTION}: {shortened(text, 80)!r}; needs {_CALL}...) without another one in it")
+            raise ScenarioError(f"{_OPTION}: {shortened(text, 80)!r}; needs {_CALL}...) without a nested {_CALL}...)")
         name = f"reference_{len(inner)}"
         inner[name] = inside
         text = text[:begin] + name + text[end:]

@@ -62,25 +62,25 @@ class Options:
         autocompletion=field_and_level,
     )
     maximise: str | None = typer.Option(
-        None, "--maximise", "--maximize", metavar="MEASURE", help="efficiency, flow:bulk*.throughput"
+        None, "--maximise", "--maximize", metavar="MEASURE", help="Objective: efficiency, flow:bulk*.throughput"
     )
     minimise: str | None = typer.Option(
-        None, "--minimise", "--minimize", metavar="MEASURE", help="web.p95, datagrams:call.delay"
+        None, "--minimise", "--minimize", metavar="MEASURE", help="Objective: web.p95, datagrams:call.delay"
     )
     limits: list[str] | None = typer.Option(
-        None, "--subject-to", metavar="LIMIT", help="'datagrams:call.p95 < 60 ms'. Repeat for more."
+        None, "--subject-to", metavar="LIMIT", help="Condition: 'datagrams:call.p95 < 60 ms'. Repeat for more."
     )
     uncertain: list[str] | None = typer.Option(
         None,
         "--uncertain",
         metavar="FIELD=LOW..HIGH",
-        help="network.trunk_rate='20..100 Mbit/s'. Repeat for more.",
+        help="Input that is not known exactly: network.trunk_rate='20..100 Mbit/s'. Repeat for more.",
         rich_help_panel=MORE,
     )
     over: str = typer.Option(
         "worst",
         metavar="worst|mean|SHARE",
-        help="How to summarise the objective over uncertain inputs: worst case, mean, or the value"
+        help="How to summarize the objective over uncertain inputs: worst case, mean, or the value"
         " that a share of them such as '90 %' reaches.",
         rich_help_panel=MORE,
     )
@@ -126,8 +126,8 @@ class Gateway:
     proxy: str | None = typer.Option(
         None,
         metavar="TIME",
-        help="With --gateway: choose whether a split-TCP proxy serves the users, and its buffer, if the round-trip "
-        "time from the gateway to the servers is TIME, a part of --rtt.",
+        help="With --gateway: also choose whether to use a split-TCP proxy, and its buffer. TIME is the part of --rtt "
+        "between the gateway and the servers.",
         rich_help_panel=MORE,
     )
 
@@ -156,8 +156,8 @@ def advise(
         "--out",
         "-o",
         metavar="DIR",
-        help="Directory for page and tables. \\[default: results/advise-NAME, with a number if another question's "
-        "answer is there]",
+        help="Directory for the page and tables. \\[default: results/advise-NAME, or with a number if that directory "
+        "has the answer to another question]",
         rich_help_panel=MORE,
     ),
     *,

@@ -18,7 +18,7 @@ BREAKS: Final = frozenset("=:")
 
 @contextlib.contextmanager
 def joined_words() -> Iterator[None]:
-    """Joins the split words of bash's request, and reduces the answers to the part after the split."""
+    """Joins words that bash has split at a colon or an equals sign; completions then contain only the last part."""
     # Bash sends one word per line.
     words = os.environ.get("COMP_WORDS", "").split("\n")
     if os.environ.get(REQUEST) != "complete_bash" or len(words) < 2:

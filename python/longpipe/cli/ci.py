@@ -31,7 +31,7 @@ def init(
     sender: str | None = typer.Argument(
         None,
         metavar="[SENDER]",
-        help="What is tested: stack:quinn-bbr, own-stack:FILE.so, own-stack:FILE.py, own-stack:FILE.so:NAME-CONTROL, "
+        help="Sender to test: stack:quinn-bbr, own-stack:FILE.so, own-stack:FILE.py, own-stack:FILE.so:NAME-CONTROL, "
         "module:FILE.c, python:FILE.py:CLASS, or the name of a control.",
     ),
     folder: Path = typer.Option(Path(), "--dir", metavar="DIR", help="Folder of the repository."),
@@ -45,7 +45,7 @@ def init(
         None,
         "--clone",
         metavar="DIR",
-        help="Clone of longpipe whose code the crate uses; that of this longpipe if absent.",
+        help="Clone of longpipe that the crate uses. \\[default: the clone that this longpipe was built from]",
     ),
 ) -> None:
     """Write longpipe.toml, the plan of a regression test, and a workflow that runs it on GitHub.

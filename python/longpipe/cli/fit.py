@@ -31,7 +31,7 @@ def fit(
         "with --model, all files of a site.",
     ),
     output: Path | None = typer.Option(
-        None, "--output", "-o", metavar="PATH.toml", help="Scenario of the fitted path; not written if absent."
+        None, "--output", "-o", metavar="PATH.toml", help="Write the scenario of the fitted path to this file."
     ),
     flow: int = typer.Option(0, "--flow", help="Number of the flow in `longpipe read`, from 0."),
     controls: str = typer.Option(

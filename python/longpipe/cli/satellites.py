@@ -52,7 +52,7 @@ def satellites(
     places: list[str] | None = typer.Argument(
         None, metavar="[STATION]...", help="Cities, or LATITUDE,LONGITUDE: two, or more for all pairs."
     ),
-    cities: int = typer.Option(0, metavar="N", help="Also the N largest cities."),
+    cities: int = typer.Option(0, metavar="N", help="Add the N largest cities."),
     duration: float = typer.Option(200.0, metavar="TIME", parser=seconds, help="Duration \\[s].", show_default="200 s"),
     step: float = typer.Option(
         0.1, metavar="TIME", parser=seconds, help="Time between two instants \\[s].", show_default="0.1 s"
@@ -72,7 +72,7 @@ def satellites(
         typer.Option(
             metavar="KM",
             parser=number_of(KILOMETRES),
-            help="Longest link between satellites of a file \\[km], at least 80 km above the Earth.",
+            help="Maximum length of a link between satellites of a file \\[km]; links stay 80 km above the Earth.",
         ),
     ] = None,
     links: str | None = typer.Option(

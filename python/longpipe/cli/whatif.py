@@ -34,10 +34,10 @@ _SCALES: Final = {
 def whatif(
     path: Path = typer.Argument(metavar="PATH.toml", help="Scenario, for example from `longpipe fit`."),
     changes: list[str] | None = typer.Option(
-        None, "--set", metavar="FIELD=VALUE", help="The change: tcp.congestion=bbr3"
+        None, "--set", metavar="FIELD=VALUE", help="Change to predict, such as tcp.congestion=bbr3"
     ),
     seeds: int = typer.Option(
-        40, "--seeds", help="Number of pairs of runs; for a fitted path, of draws with two pairs each."
+        40, "--seeds", help="Number of pairs of runs; for a fitted path, number of sampled paths, with two pairs each."
     ),
     measures: list[str] | None = typer.Option(
         None, "--measure", metavar="NAME=WHAT", help="Additional measure, as for longpipe design."

@@ -19,7 +19,7 @@ from longpipe import _core
 from longpipe.errors import ScenarioError
 from longpipe.user_code.file_modules import UserFile, imported_as, imported_by, plain_name
 
-# Attributes of a class that do not affect its behaviour.
+# Attributes of a class that do not affect its behavior.
 _PLAIN: Final = {
     "__module__", "__dict__", "__weakref__", "__doc__", "__annotations__", "__firstlineno__", "__static_attributes__",
     "__abstractmethods__", "_abc_impl", "__orig_bases__", "__parameters__", "__annotate__", "__annotations_cache__",

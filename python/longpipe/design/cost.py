@@ -20,7 +20,7 @@ from longpipe.scenario.policies import Policy
 S_PER_HOP: Final = 15e-9
 S_PER_MERGED_HOP: Final = 40e-9
 S_PER_REFERENCE_HOP: Final = 130e-9
-# Per cell of VBR, and per datagram, with all links.
+# CPU time per cell of VBR, and per datagram, over all links.
 S_PER_VBR_CELL: Final = 35e-9
 S_PER_DATAGRAM: Final = 100e-9
 # Per packet: at a port with conditioners; with a congestion control that models the path; of a web server, whose files

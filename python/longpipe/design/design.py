@@ -212,8 +212,8 @@ class Design:
     def warnings(self) -> tuple[str, ...]:
         """Returns warnings about what the design cannot show, one line each; `longpipe design` prints them.
 
-        They concern windows that fill neither the path nor its buffer, paths that end before the run, and seeds without
-        effect.
+        The warnings concern windows that fill neither the path nor its buffer, paths that end before the run, and seeds
+        without effect.
         """
         from longpipe.cautions import cautions
 

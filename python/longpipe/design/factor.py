@@ -27,7 +27,7 @@ class Factor:
 
     def __post_init__(self) -> None:
         if not self.name.strip():
-            raise ScenarioError("factors: one without a name; needs text")
+            raise ScenarioError("factors: a factor has no name; needs a text")
         if self.name in RESERVED:
             raise ScenarioError(f"factors: {self.name!r} is a column of every design; needs another name")
         if not self.levels:
@@ -46,11 +46,11 @@ class Factor:
         if isinstance(levels, str) or not isinstance(levels, Iterable):
             raise ScenarioError(f"{field}: levels {levels!r}; needs a list of them, as in [{levels!r}]")
         if isinstance(levels, Mapping):
-            labelled = dict(levels)
+            labeled = dict(levels)
         else:
             values = [value if isinstance(value, type) else _plain(value) for value in levels]
-            labelled = by_label(field, zip(labels_of(field, values), values, strict=True))
-        return cls(name or field, {label: {field: value} for label, value in labelled.items()})
+            labeled = by_label(field, zip(labels_of(field, values), values, strict=True))
+        return cls(name or field, {label: {field: value} for label, value in labeled.items()})
 
 
 # Columns of a design's frame in addition to those of its factors.

@@ -41,7 +41,7 @@ def page(
     scenario fields that differ from the defaults in every run.
     """
     palette = Palette()
-    # Whether for some pair of different senders there is a scenario in which either of them starts first.
+    # Whether some pair of different senders has scenarios in which either of them starts first.
     alternate = any(
         key.first != key.second and PairKey(key.path, key.second, key.first) in scenarios for key in scenarios
     )

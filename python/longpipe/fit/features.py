@@ -50,7 +50,7 @@ _LIMITS: Final = range(-2, 4)
 _BLUR: Final = 0.2
 _DEVIATIONS: Final = 3.0
 # Parts of the range of jitter that the smallest RTT sample contains, since packets keep their order: usually, and at
-# most (0 to .32 in 10 captures of Linux).
+# most (0 to 0.32 in 10 captures of Linux).
 _SHORTEST: Final = (0.1, 0.5)
 
 
@@ -287,7 +287,7 @@ def _overflow(queue: Numbers, lost: Flags, jitter: float = 0.0) -> tuple[float, 
 
 
 def _policed(packets: Packets, wait: Numbers, queue: Numbers, long: float) -> tuple[FittedPolicer | None, Flags]:
-    """Returns the policer that explains the losses, and its losses: all, or those at queues below `long`."""
+    """Returns the policer that explains all losses, or those at queues below `long`, and the explained losses."""
     lost = packets.lost
     fitted_policer = policer(packets, wait, lost)
     if fitted_policer is not None and fitted_policer.is_good:

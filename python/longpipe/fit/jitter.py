@@ -34,7 +34,7 @@ _APART_S: Final = 0.05
 _MIN_PAIRS: Final = 50
 # Smallest range [s] that counts as jitter: receivers delay SACKs by up to a millisecond, hosts ACKs by less.
 _MIN_S: Final = 0.3e-3
-# Deviations of neighbouring ACKs are at least this share of those that jitter causes; those of a rate that varies are
+# Deviations of neighboring ACKs are at least this share of those that jitter causes; those of a rate that varies are
 # smaller.
 _MIN_NEAR: Final = 0.5
 # Number of simulated packets, largest range [s], and number of halvings of the search.

@@ -112,7 +112,7 @@ def rate_steps(busy: BusyIntervals, packet_bits: float, half_rtt_s: float) -> tu
             steps.append(RateStep(0.0, 0.0, rate))
             continue
         previous_bps = steps[-1].rate_bps.value
-        # The step lies between the centres of the pieces on both sides of the edge.
+        # The step lies between the centers of the pieces on both sides of the edge.
         begin_s, end_s = pieces.begin_s[edges[number] - 1], pieces.begin_s[first] + pieces.length_s[first]
         last_s, first_s = _edge(busy, begin_s, end_s, previous_bps, rate.value)
         steps.append(RateStep(max(0.0, first_s - half_rtt_s), max(0.0, last_s - half_rtt_s), rate))
@@ -179,11 +179,11 @@ def _join_equal_rates(values: Numbers, weights: Numbers, edges: list[int]) -> li
 def _join_short_rates(
     pieces: BusyIntervals, values: Numbers, weights: Numbers, edges: list[int], rtt_s: float
 ) -> list[int]:
-    """Joins short rates with the closer of their neighbours.
+    """Joins short rates with the closer of their neighbors.
 
-    Such a short rate can be an artefact: within an RTT (`rtt_s`), a burst of delayed ACKs looks like a higher rate,
+    Such a short rate can be an artifact: within an RTT (`rtt_s`), a burst of delayed ACKs looks like a higher rate,
     and a host that pauses for some milliseconds looks like a lower one. A rate is therefore also short if the packets
-    that were sent at this rate would have taken less than _PAUSE_S more or less at the neighbour's rate.
+    that were sent at this rate would have taken less than _PAUSE_S more or less at the neighbor's rate.
     """
     kept = list(edges)
     while len(kept) > 2:

@@ -281,7 +281,7 @@ def _subject(recording: Recording, flow: int) -> Subject:
     """Returns flow number `flow`. Raises ScenarioError if the file has no TCP or QUIC transfer of this number."""
     if _format(recording) not in FORMATS:
         raise ScenarioError(
-            f"{recording.file}: {recording.format}, without a transfer that filled a path; needs a capture, or "
+            f"{recording.file}: {recording.format}, contains no transfer that filled a path; needs a capture, or "
             f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
         )
     flows = [subject for subject in _directions(recording) if subject.kind == "flow"]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Number of rates over time at and above which other traffic at the bottleneck is a likely cause.
 MANY_STEPS: Final = 8
 # Distance of the best candidate above which it does not explain the capture. In 147 of 150 captures of Linux over tail
-# drop, it is at most .24.
+# drop, it is at most 0.24.
 UNEXPLAINED: Final = 0.25
 # Share of a transfer during which its application may have no data.
 _IDLE: Final = 0.01

@@ -36,7 +36,7 @@ CONTROLS: Final = (
     "linux-reno", "cubic", "bic", "bbr", "hybla", "westwood", "htcp", "illinois", "veno", "scalable", "highspeed",
     "vegas",
 )  # fmt: skip
-# Congestion controls whose behaviour depends on random numbers, and AQM disciplines whose behaviour does not.
+# Congestion controls whose behavior depends on random numbers, and AQM disciplines whose behavior does not.
 _RANDOM: Final = frozenset(kinds_that(Congestion, lambda model: model.draws))
 _EXACT: Final = ("codel", "fq-codel")
 # Number of most likely controls for which AQM disciplines are simulated, and their least posterior probability.
@@ -50,7 +50,7 @@ _MAX_GOOD_DISTANCE: Final = 0.15
 # The receiver window limits a flow if it is full after more than this share of the ACKs.
 _MIN_WINDOW_FULL: Final = 0.5
 # Minimum distance of tail drop as an alternative to AQM. It is simulated with the observed losses, whereas AQM draws
-# its own, so that even the correct AQM has a distance of .15 (median of 16 captures of Linux).
+# its own, so that even the correct AQM has a distance of 0.15 (median of 16 captures of Linux).
 _ALTERNATIVE_DISTANCE: Final = 0.15
 # Seeds of candidates that use random numbers.
 _SEEDS: Final = (0, 1, 2)

@@ -18,7 +18,7 @@ _EARLY: Final = 200
 # is shorter, after the latest ACK. Hosts send within some 100 us of an ACK.
 _LATE_S: Final = 1e-3
 _LATE_SHARE: Final = 0.02
-# Share of such segments above which the sender may pace. It is 0 in captures of Linux without pacing, and .9 with it.
+# Share of such segments above which the sender may pace. It is 0 in captures of Linux without pacing, and 0.9 with it.
 _PACED: Final = 0.1
 # Share of a transfer that counts as its start.
 _START: Final = 1 / 3

@@ -113,7 +113,7 @@ Scenarios = Scenario | str | Sequence[Scenario] | Callable[[np.random.Generator]
 
 
 def drawing(scenarios: Scenarios) -> tuple[Callable[[np.random.Generator], Scenario], Sequence[Scenario]]:
-    """Returns a function that draws the scenario of an episode, and those of its scenarios that exist before a draw.
+    """Returns a function that draws the scenario of an episode, and the scenarios that are known before a draw.
 
     A text is the name of an example or of a file, or TOML.
     """

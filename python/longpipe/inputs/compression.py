@@ -1,4 +1,4 @@
-"""Decompression of files in the formats gzip, bzip2, xz and zstd, which are recognised by their first bytes."""
+"""Decompression of files in the formats gzip, bzip2, xz and zstd, which are recognized by their first bytes."""
 
 from __future__ import annotations
 

@@ -243,12 +243,12 @@ static int configure(int host) {
     name_device(&device);
     device.ifr_flags = IFF_UP;
     NEED(ioctl(control, SIOCSIFFLAGS, &device), "device");
-    struct arpreq neighbour = {.arp_flags = ATF_PERM | ATF_COM};
-    memcpy(&neighbour.arp_pa, &other, sizeof other);
-    neighbour.arp_ha.sa_family = ARPHRD_ETHER;
-    address_of(host ^ 1, (unsigned char *)neighbour.arp_ha.sa_data);
-    strcpy(neighbour.arp_dev, "eth0");
-    NEED(ioctl(control, SIOCSARP, &neighbour), "neighbour");
+    struct arpreq neighbor = {.arp_flags = ATF_PERM | ATF_COM};
+    memcpy(&neighbor.arp_pa, &other, sizeof other);
+    neighbor.arp_ha.sa_family = ARPHRD_ETHER;
+    address_of(host ^ 1, (unsigned char *)neighbor.arp_ha.sa_data);
+    strcpy(neighbor.arp_dev, "eth0");
+    NEED(ioctl(control, SIOCSARP, &neighbor), "neighbor");
     strcpy(device.ifr_name, "lo");
     NEED(ioctl(control, SIOCSIFFLAGS, &device), "loopback");
     close(control);

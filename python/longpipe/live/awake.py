@@ -42,4 +42,4 @@ class Awake:
         with contextlib.suppress(OSError):
             if self._driver.read_text().strip() != "none":
                 return f"idle processors are kept awake ({self._device})"
-        return f"idle processors may halt: no cpuidle driver honours {self._device}"
+        return f"idle processors may halt: no cpuidle driver honors {self._device}"

@@ -73,8 +73,8 @@ def _ethernet(interface: str, addresses: Sequence[str]) -> bytes:
                 # Sending a datagram makes the kernel resolve the address.
                 with contextlib.suppress(OSError), _datagram(address) as asking:
                     asking.sendto(b"", (address, _DISCARD))
-                for neighbour in route.get_neighbours(ifindex=index, dst=address):
-                    if link := neighbour.get_attr("NDA_LLADDR"):
+                for neighbor in route.get_neighbors(ifindex=index, dst=address):
+                    if link := neighbor.get_attr("NDA_LLADDR"):
                         return bytes.fromhex(link.replace(":", ""))
             time.sleep(_LOOK_S)
     raise RunError(f"live: {interface}: no host answers for {' or '.join(addresses)} after {LONGEST_S:g} s")

@@ -76,7 +76,7 @@ def with_path(
 
 
 def _routes_by_hosts(resolved: Mapping[str, Any]) -> dict[tuple[str, str], list[int]]:
-    """Returns the first route from a host to another, as numbers of links, by the names of both hosts."""
+    """Returns the first route between two hosts as a list of link numbers, by the names of the hosts."""
     names, links = [node["name"] for node in resolved["nodes"]], resolved["links"]
     routes: dict[tuple[str, str], list[int]] = {}
     for flow in resolved["flows"]:

@@ -1,6 +1,6 @@
 """Reads measured files, recorded by captures and measurement tools, as series and counters with units.
 
-`read(file)` recognises the format by the file's content and returns a `Recording`.
+`read(file)` recognizes the format by the file's content and returns a `Recording`.
 """
 
 from longpipe.measured.formats import read

@@ -15,7 +15,7 @@ NAME: Final = "ping results of RIPE Atlas"
 Key = tuple[int, str | None, int | None]
 
 
-def recognises(content: Content) -> bool:
+def recognizes(content: Content) -> bool:
     """Returns whether the content is a result of Atlas, of any kind."""
     return content.is_json and any(get(result, "prb_id") is not None for _, result in _results(content))
 

@@ -34,7 +34,7 @@ Dropped = dict[tuple[bytes, bytes], list[tuple[int, int]]]
 _END_SHARE: Final = 0.05
 
 
-def recognises(content: Content) -> bool:
+def recognizes(content: Content) -> bool:
     """Returns whether the content is a capture."""
     return is_capture(content.data)
 
@@ -67,7 +67,7 @@ def recording_of(traffic: Traffic) -> Recording:
     if copies.lost:
         notes.append(f"{copies.lost} TCP packets were lost on the simulated path")
     if copies.count:
-        notes.append(f"{copies.count} packets were captured at several interfaces; each flow is analysed at its sender")
+        notes.append(f"{copies.count} packets were captured at several interfaces; each flow is analyzed at its sender")
     subjects = []
     for connection, side in flows:
         direction = connection.directions[side]
@@ -179,7 +179,7 @@ def _has_content(connection: Connection, side: int) -> bool:
 
 
 def _notes(traffic: Traffic, skipped: Counter[str]) -> Iterator[str]:
-    """Yields lines about defects of the capture and packets that were not analysed."""
+    """Yields lines about defects of the capture and packets that were not analyzed."""
     source = traffic.source
     yield from source.defects
     if traffic.copies and traffic.copies == traffic.originals:
@@ -191,7 +191,7 @@ def _notes(traffic: Traffic, skipped: Counter[str]) -> Iterator[str]:
     if source.dropped:
         yield f"the capturing system dropped {source.dropped} packets"
     if skipped:
-        yield "not analysed: " + ", ".join(f"{count} packets {reason}" for reason, count in skipped.most_common(4))
+        yield "not analyzed: " + ", ".join(f"{count} packets {reason}" for reason, count in skipped.most_common(4))
 
 
 def _mss(connection: Connection, side: int) -> tuple[int, bool]:

@@ -110,7 +110,7 @@ def _without_stamp(line: str) -> str:
 
 
 class Content:
-    """A file's content, for the functions that recognise and read formats.
+    """A file's content, for the functions that recognize and read formats.
 
     `defects` has a line for each part of the file that was damaged and skipped.
     """
@@ -134,7 +134,7 @@ class Content:
 
     @cached_property
     def begins(self) -> str:
-        """Returns the beginning of the text, to recognise the format; undecodable bytes are replaced."""
+        """Returns the beginning of the text, to recognize the format; undecodable bytes are replaced."""
         return self.data[:65536].decode(encoding_of(self.data), "replace")
 
     @cached_property

@@ -27,7 +27,7 @@ _LISTS: Final = {
     _DOWN: "downlink_throughput_bps", _UP: "uplink_throughput_bps",
 }  # fmt: skip
 _STATUS: Final = ("dishGetStatus", "dish_get_status")
-# Where an answer to get_status has the time since the dish started [s].
+# Keys of the time since the dish started [s] in an answer to get_status.
 _UPTIME: Final = (("deviceState", "uptimeS"), ("device_state", "uptime_s"))
 _DATE: Final = "datetimestamp_utc"
 _NEEDS: Final = "rows of starlink-grpc-tools' bulk_history with their header"
@@ -58,7 +58,7 @@ def _history(value: object) -> Any:  # noqa: ANN401 - any value
     return None
 
 
-def recognises(content: Content) -> bool:
+def recognizes(content: Content) -> bool:
     """Returns whether the content is a dish's history in JSON or CSV, or its status in JSON."""
     if content.is_json:
         first = content.json_values[0][1]

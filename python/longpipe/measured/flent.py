@@ -29,7 +29,7 @@ _KEYS: Final[dict[str, tuple[SeriesKind, float, str | None]]] = {
 }
 
 
-def recognises(content: Content) -> bool:
+def recognizes(content: Content) -> bool:
     """Returns whether the content is an object with flent's results."""
     return content.is_json and is_whole(content.json_values[0][1])
 

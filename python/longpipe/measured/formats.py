@@ -1,4 +1,4 @@
-"""Recognition of formats: the first format whose `recognises` accepts the content reads it."""
+"""Recognition of formats: the first format whose `recognizes` accepts the content reads it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from longpipe.measured.looks import looks_like
 from longpipe.measured.recording import Recording
 from longpipe.measured.runs import joined
 
-# Each module has NAME, recognises(content) and read(content). Modules of JSON whose results are single values also have
+# Each module has NAME, recognizes(content) and read(content). Modules of JSON whose results are single values also have
 # is_whole(value). The order matters if several modules accept a content.
 FORMATS: Final[tuple[ModuleType, ...]] = (
     capture, iperf3, irtt, flent, ndt7, qlog, tc, atlas, dish, iperf2, ping_text, ping, ss, starlink, starnet,
@@ -54,22 +54,22 @@ def read(file: str | Path) -> Recording:
     """Reads a measured file of any format. Raises a one-line ScenarioError if the format is unknown."""
     content = Content.of(file)
     is_text = not is_capture(content.data)
-    if (recording := _recognised(content)) is not None:
+    if (recording := _recognized(content)) is not None:
         return recording
     inside = content.with_json_inside() if is_text else None
-    if inside is not None and (recording := _recognised(inside)) is not None:
+    if inside is not None and (recording := _recognized(inside)) is not None:
         return recording
     without = content.without_times() if is_text else None
-    if without is not None and (recording := _recognised(without)) is not None:
+    if without is not None and (recording := _recognized(without)) is not None:
         return recording
     names = ", ".join(reader.NAME for reader in FORMATS)
     raise ScenarioError(f"{file}: {looks_like(content)}; needs one of {names}")
 
 
-def _recognised(content: Content) -> Recording | None:
-    """Returns the recording by the first format that recognises the content; None if there is none."""
+def _recognized(content: Content) -> Recording | None:
+    """Returns the recording by the first format that recognizes the content; None if there is none."""
     for reader in FORMATS:
-        if reader.recognises(content):
+        if reader.recognizes(content):
             recording = _read(reader, content)
             return replace(recording, notes=(*content.defects, *recording.notes))
     return None

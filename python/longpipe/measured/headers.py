@@ -18,7 +18,7 @@ _TYPED: Final = {_ETHERNET: (12, 14), _CISCO_HDLC: (2, 4), _COOKED: (14, 16), _C
 # Offset of the packet type in a Linux cooked header of version 2, and its value for outgoing packets.
 _COOKED_2_TYPE, _OUTGOING = 10, 4
 _INBOUND, _OUTBOUND = 1, 2
-# Link types that are not analysed.
+# Link types that are not analyzed.
 _OTHER_LINKS: Final = {
     6: "Token Ring", 10: "FDDI", 105: "IEEE 802.11", 107: "Frame Relay", 117: "pflog", 119: "Prism and IEEE 802.11",
     127: "radiotap and IEEE 802.11", 147: "a user-defined protocol", 187: "Bluetooth", 189: "USB", 192: "PPI",
@@ -71,7 +71,7 @@ class Segment(NamedTuple):
 
 
 class Other(NamedTuple):
-    """Reason why a packet cannot be analysed as a TCP segment, such as "UDP" or "too short"."""
+    """Reason why a packet cannot be analyzed as a TCP segment, such as "UDP" or "too short"."""
 
     reason: str
 

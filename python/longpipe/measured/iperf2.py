@@ -69,7 +69,7 @@ class _Stream:
         return end < self.moved[-1][1] - _ROUNDING_S or begin > self.moved[0][0] + _ROUNDING_S
 
 
-def recognises(content: Content) -> bool:
+def recognizes(content: Content) -> bool:
     """Returns whether the text has a header, an interval or a row of iperf 2."""
     lines = [line for line in content.begins.splitlines()[:100] if len(line) <= _LONGEST]
     return any(_HEADS.fullmatch(line) or _CSV.fullmatch(line) for line in lines) or (

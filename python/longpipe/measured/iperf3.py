@@ -49,7 +49,7 @@ def is_whole(value: object) -> bool:
     return isinstance(get(value, "start"), dict) and get(value, "intervals") is not None
 
 
-def recognises(content: Content) -> bool:
+def recognizes(content: Content) -> bool:
     """Returns whether the content is a result of iperf3, or a stream of its events."""
     if not content.is_json:
         return False

@@ -16,7 +16,7 @@ NAME: Final = "JSON of irtt"
 _RECEIVED: Final = "false"
 
 
-def recognises(content: Content) -> bool:
+def recognizes(content: Content) -> bool:
     """Returns whether the content is an object with irtt's round trips."""
     return content.is_json and is_whole(content.json_values[0][1])
 
@@ -31,7 +31,7 @@ def read(content: Content) -> Recording:
     where, value = content.json_values[0]
     trips = rows(where, value, "round_trips")
     if not trips:
-        raise ScenarioError(f"{where}.round_trips: empty; needs what `irtt client -o` writes")
+        raise ScenarioError(f"{where}.round_trips: empty; needs the output of `irtt client -o`")
     probes = list(_probes(where, trips))
     first = probes[0][0]
     begin = optional(f"{where}.round_trips[0]", trips[0], "timestamps", "client", "send", "wall")

@@ -30,7 +30,7 @@ _TIME: Final = re.compile(r"\d{1,15}(?= )")
 _LINK: Final = re.compile(r"mm-link \((?P<trace>.*)\) \[(?P<name>\w+)\].*")
 
 
-def recognises(content: Content) -> bool:
+def recognizes(content: Content) -> bool:
     """Returns whether the text begins like a log of mm-link, or contains only whole numbers."""
     first = content.begins.lstrip()
     return first.startswith("# mahimahi") or _is_trace(content)

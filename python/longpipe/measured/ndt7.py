@@ -25,7 +25,7 @@ _COUNTED: Final = {
 }
 
 
-def recognises(content: Content) -> bool:
+def recognizes(content: Content) -> bool:
     """Returns whether the content is an archived test or a message of ndt7."""
     if not content.is_json:
         return False

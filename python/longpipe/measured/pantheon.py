@@ -28,7 +28,7 @@ _INIT: Final = re.compile(r"# init timestamp: (\d{1,15}(?:\.\d{1,9})?)")
 _TIME: Final = re.compile(r"\d{1,15}(?:\.\d{1,9})?(?= )")
 
 
-def recognises(content: Content) -> bool:
+def recognizes(content: Content) -> bool:
     """Returns whether the text has the tunnel's header, or begins with events of a merged log."""
     lines = content.begins.splitlines()[:20]
     if lines and _HEAD.fullmatch(lines[0].strip()):

@@ -15,7 +15,7 @@ NAME: Final = "trace of Pensieve"
 _ROW: Final = re.compile(r"(\d{1,12}(?:[.,]\d{1,20})?)[ \t]+(\d{1,12}(?:[.,]\d{1,20})?(?:[eE][+-]?\d{1,3})?)")
 
 
-def recognises(content: Content) -> bool:
+def recognizes(content: Content) -> bool:
     """Returns whether the first lines are rows of two numbers."""
     lines = content.begins.splitlines()[:20]
     rows = [line for line in lines[:-1] or lines if line.strip()]

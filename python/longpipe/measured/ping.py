@@ -117,7 +117,7 @@ class _Run:
         return counted if requested - self.request_ns(self._latest) > expected / 2 else seq
 
 
-def recognises(content: Content) -> bool:
+def recognizes(content: Content) -> bool:
     """Returns whether the text contains a reply or ping's first line."""
     return any(_REPLY.fullmatch(line) or _TARGET.fullmatch(line) for line in content.begins.splitlines())
 
@@ -128,7 +128,7 @@ def read(content: Content) -> Recording:
     for number, line in content.lines:
         log.add(number, line)
     if not any(run.replies for run in log.runs):
-        raise ScenarioError(f"{content.file}: no reply with its time; needs what `ping -D` prints")
+        raise ScenarioError(f"{content.file}: no reply with its time; needs the output of `ping -D`")
     runs = [run for run in log.runs if run.replies or run.requests]
     recording = joined([(run.line, _recording(content.file, run)) for run in runs])
     if not log.damaged:
@@ -147,7 +147,7 @@ class _Log:
     # The run of each address, until its summary, and the run to which lines without an address belong.
     _of_address: dict[str, _Run] = field(default_factory=dict)
     _current: _Run | None = None
-    # Lines of unknown forms behind the first reply.
+    # Lines of unknown forms after the first reply.
     damaged: list[int] = field(default_factory=list)
     # The runs that the latest summary may end.
     _ended: list[_Run] = field(default_factory=list)

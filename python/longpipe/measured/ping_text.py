@@ -211,7 +211,7 @@ class _Log:
         return run
 
 
-def recognises(content: Content) -> bool:
+def recognizes(content: Content) -> bool:
     """Returns whether the text contains a reply without a time before it, or a line or an object of fping."""
     if content.is_json:
         return any(_is_fping(value) for _, value in content.json_values)

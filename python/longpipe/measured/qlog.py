@@ -61,7 +61,7 @@ Packets = list[tuple[float, float | None]]
 Metrics = list[tuple[str, float, dict[str, Any]]]
 
 
-def recognises(content: Content) -> bool:
+def recognizes(content: Content) -> bool:
     """Returns whether the content has the header of qlog."""
     if not content.is_json:
         return False

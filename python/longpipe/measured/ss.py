@@ -46,7 +46,7 @@ _PREFIXES: Final = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 Items = dict[str, str]
 
 
-def recognises(content: Content) -> bool:
+def recognizes(content: Content) -> bool:
     """Returns whether the text contains a line of ss about a socket."""
     return any(_HEAD.fullmatch(line.strip()) or _SOCKET.fullmatch(line.strip()) for line in content.begins.splitlines())
 
@@ -67,7 +67,7 @@ def read(content: Content) -> Recording:
     )
     if not subjects:
         raise ScenarioError(
-            f"{content.file}: no TCP socket with details; needs what `ss -tin` prints while data is sent"
+            f"{content.file}: no TCP socket with details; needs the output of `ss -tin` while data is sent"
         )
     unknown = ["RTTs and losses of single packets: each value is the kernel's state at one instant"]
     if not times.are_known:

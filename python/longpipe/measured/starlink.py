@@ -20,7 +20,7 @@ _DIRECTIONS: Final[dict[str, SeriesKind]] = {"upstream": "delay up", "downstream
 _NEEDS: Final = "rows of timestamp,rtt,uplink,downlink as in the LENS data set"
 
 
-def recognises(content: Content) -> bool:
+def recognizes(content: Content) -> bool:
     """Returns whether the first line contains the column headers."""
     return is_lens(heads_of(content.begins.lstrip().partition("\n")[0].rstrip("\r")))
 

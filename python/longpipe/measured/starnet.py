@@ -34,7 +34,7 @@ _Value = tuple[int, int, str, float]
 _ABSENT: Final = ("", "nan", "NaN", "None")
 
 
-def recognises(content: Content) -> bool:
+def recognizes(content: Content) -> bool:
     """Returns whether the first line is one of the log, or has the columns of the data set."""
     first = content.begins.lstrip().partition("\n")[0].rstrip("\r")
     return _LINE.fullmatch(first) is not None or {*_HEADS} <= {*heads_of(first)}

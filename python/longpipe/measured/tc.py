@@ -52,7 +52,7 @@ Counters = dict[str, float]
 Key = tuple[str, str, str, str]
 
 
-def recognises(content: Content) -> bool:
+def recognizes(content: Content) -> bool:
     """Returns whether the content contains queues as tc prints them."""
     if content.is_json:
         first = content.json_values[0][1]
@@ -88,7 +88,9 @@ def read(content: Content) -> Recording:
         begin, length, is_timed = snapshots.times.begin_ns, snapshots.length_s, snapshots.times.are_known
     subjects = tuple(_subject(key, of_key.runs, notes, timed=is_timed) for key, of_key in queues.items())
     if not subjects:
-        raise ScenarioError(f"{content.file}: no queue with counters; needs what `tc -s qdisc` prints (not without -s)")
+        raise ScenarioError(
+            f"{content.file}: no queue with counters; needs the output of `tc -s qdisc` (not without -s)"
+        )
     unknown = ["delays and flows: tc only counts packets of a queue"]
     if not is_timed:
         unknown.insert(0, "times: the log has none; print `date +%s.%N` before each `tc -s qdisc`")

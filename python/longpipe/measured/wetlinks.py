@@ -41,7 +41,7 @@ class _Kind(NamedTuple):
     unknown: tuple[str, ...]
 
 
-def recognises(content: Content) -> bool:
+def recognizes(content: Content) -> bool:
     """Returns whether the first line contains the column headers of one of the tables."""
     return _kind(heads_of(content.begins.lstrip().partition("\n")[0].rstrip("\r"))) is not None
 

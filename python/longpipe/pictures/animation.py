@@ -46,7 +46,7 @@ def animation_page(round_trips: RoundTrips) -> str:
             {
                 "label": round_trips.label(pair),
                 "ends": round_trips.pairs[pair],
-                "colour": PALETTE[pair % len(PALETTE)],
+                "color": PALETTE[pair % len(PALETTE)],
                 "routes": [[time, list(route)] for time, own, route in round_trips.changes if own == pair],
                 "rtt_ms": _rtt_ms(round_trips, pair, times_s),
             }
@@ -107,8 +107,8 @@ def _czml_routes(round_trips: RoundTrips, pair: int, instant: Any, until_s: floa
     """Returns a line for each route of a pair, with the time in which it is valid."""
     changes = [(time, route) for time, own, route in round_trips.changes if own == pair]
     first, last = round_trips.pairs[pair]
-    colour = PALETTE[pair % len(PALETTE)].removeprefix("#")
-    rgba = [*bytes.fromhex(colour), 255]
+    color = PALETTE[pair % len(PALETTE)].removeprefix("#")
+    rgba = [*bytes.fromhex(color), 255]
     packets = []
     for number, ((since_s, route), (end_s, _)) in enumerate(pairwise([*changes, (until_s, ())])):
         if not route or end_s <= since_s:

@@ -72,7 +72,7 @@ def compare(
             continue
         if remark := picture.remark(panel, names):
             panel.set_title(f"{label}: {remark}", loc="left", fontsize=font_points(10))
-        # Removes the picture's own title, which is centred.
+        # Removes the picture's own title, which is centered.
         panel.set_title("")
     if len(empty) == len(runs):
         raise empty[0]
@@ -166,7 +166,7 @@ def _largest_flows(
 ) -> tuple[dict[str, Any], str]:
     """Returns options with the flows to draw, and a note on omitted ones: by default the largest over all runs.
 
-    The selection and its order are the same in every panel, so that each flow has the same colour in all of them.
+    The selection and its order are the same in every panel, so that each flow has the same color in all of them.
     """
     flows_of_runs = list(dict.fromkeys(name for run in runs.values() for name in flow_names(run.scenario)))
     if names or picture.sizes is None:

@@ -17,7 +17,7 @@ Phase = Literal[
     "reconnaissance", "unvalidated", "validating", "safe-retreat",
 ]  # fmt: skip
 
-# Background colours, light enough for lines of every colour.
+# Background colors, light enough for lines of every color.
 _SHADES: Final[dict[Phase, str]] = {
     "slow start": "#e3f1e7",
     "recovery": "#fbe6d6",
@@ -195,12 +195,12 @@ def loss_repairs(run: Run, flow: str) -> list[tuple[float, float]]:
 
 def shade(panel: Axes, phases: pd.DataFrame) -> None:
     """Shades the result of the function `phases` behind a panel; congestion avoidance stays white."""
-    for phase, colour in _SHADES.items():
+    for phase, color in _SHADES.items():
         rows = phases[phases["phase"] == phase]
         spans = list(zip(rows["begin_s"], rows["end_s"] - rows["begin_s"], strict=True))
         if spans:
             height = panel.get_xaxis_transform()
-            panel.broken_barh(spans, (0, 1), facecolor=colour, lw=0, zorder=0, transform=height, label=phase)
+            panel.broken_barh(spans, (0, 1), facecolor=color, lw=0, zorder=0, transform=height, label=phase)
 
 
 def mark(panel: Axes, events: pd.DataFrame, heights: pd.Series, *, lost: tuple[str, float] = _MARKS["lost"]) -> None:

@@ -65,8 +65,8 @@ def measured(recording: Recording, most: int = MAX_SUBJECTS) -> Figure:
     end_s = _end_s(recording, drawn)
     figure, axes = panels(max(len(kinds), 1), title, (0.0, end_s), height=2.0)
     for kind, panel in zip(kinds, axes, strict=False):
-        for colour, subject in zip(PALETTE, drawn, strict=False):
-            _draw(panel, kind, subject, colour, end_s / _INTERVALS)
+        for color, subject in zip(PALETTE, drawn, strict=False):
+            _draw(panel, kind, subject, color, end_s / _INTERVALS)
         panel.set_ylabel(_label(kind, end_s / _INTERVALS))
         panel.set_ylim(bottom=0)
         if kind.label.endswith("[packets]"):
@@ -74,7 +74,7 @@ def measured(recording: Recording, most: int = MAX_SUBJECTS) -> Figure:
         _legend_of_quantities(panel, kind, drawn)
     if not kinds:
         axes[0].text(0.5, 0.5, "no series, only counters", ha="center", transform=axes[0].transAxes)
-    names = [Line2D([], [], color=colour) for colour, _ in zip(PALETTE, drawn, strict=False)]
+    names = [Line2D([], [], color=color) for color, _ in zip(PALETTE, drawn, strict=False)]
     legend_below(figure, names, [shortened(subject.name, _NAME) for subject in drawn])
     return figure
 
@@ -98,17 +98,17 @@ def _label(kind: _Panel, interval_s: float) -> str:
     return f"{kind.label.removesuffix(']')} in {interval_text(interval_s)}]"
 
 
-def _draw(panel: Axes, kind: _Panel, subject: Subject, colour: str, interval_s: float) -> None:
+def _draw(panel: Axes, kind: _Panel, subject: Subject, color: str, interval_s: float) -> None:
     """Draws the series of a recorded flow or path into a panel."""
     for series in _shown(kind, subject):
         style = _style(kind.styles[series.quantity])
         if series.quantity in _COUNTED:
             times, counts = _counted(series, interval_s)
-            panel.vlines(times, 0, kind.factor * counts, color=colour, lw=1.1)
-            panel.plot(times, kind.factor * counts, color=colour, **style)
+            panel.vlines(times, 0, kind.factor * counts, color=color, lw=1.1)
+            panel.plot(times, kind.factor * counts, color=color, **style)
             continue
         times, values = _line(series)
-        (drawn,) = panel.plot(times, kind.factor * values, color=colour, lw=1.1, **style)
+        (drawn,) = panel.plot(times, kind.factor * values, color=color, lw=1.1, **style)
         drawn.set_rasterized(len(series.numbers) > MAX_SHAPES)
 
 

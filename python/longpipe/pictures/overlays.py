@@ -40,7 +40,7 @@ from longpipe.pictures.style import (
     MAX_SHAPES,
     PALETTE,
     Unit,
-    colour,
+    color,
     legend,
     logarithmic,
     panels,
@@ -246,12 +246,12 @@ def _draw(panel: Axes, picture: Kind, drawn: Mapping[str, pd.Series], *, log: bo
     dotted = picture.line is not None and picture.line.in_ms
     for number, (label, values) in enumerate(drawn.items()):
         if dotted:
-            (dots,) = panel.plot(values.index, values, ".", ms=2, color=colour(number), label=label)
+            (dots,) = panel.plot(values.index, values, ".", ms=2, color=color(number), label=label)
             dots.set_rasterized(len(values) > MAX_SHAPES)
         else:
             style = "default" if picture.line is None and picture.port_measure is None else "steps-post"
             dashes = DASHES[number // len(PALETTE) % len(DASHES)]
-            panel.plot(values.index, values, color=colour(number), ls=dashes, lw=1.2, drawstyle=style, label=label)
+            panel.plot(values.index, values, color=color(number), ls=dashes, lw=1.2, drawstyle=style, label=label)
     if log:
         logarithmic(panel, "y")
     elif not dotted:

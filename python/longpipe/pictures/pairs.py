@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from longpipe.pictures.figure import with_literal_texts
-from longpipe.pictures.style import figure_of, font_points, text_colour, title_of
+from longpipe.pictures.style import figure_of, font_points, text_color, title_of
 
 if TYPE_CHECKING:
     from longpipe.fairness.pairs import Pair
@@ -39,8 +39,8 @@ def shares(pairs: Sequence[Pair]) -> Figure:
         panel.set_title(path, loc="left", fontsize=font_points(9))
         for (row, column), share in np.ndenumerate(shares_of_rows):
             if np.isfinite(share):
-                colour = text_colour(image, share)
-                panel.text(column, row, f"{share:.2f}{marks[row, column]}", ha="center", va="center", color=colour)
+                color = text_color(image, share)
+                panel.text(column, row, f"{share:.2f}{marks[row, column]}", ha="center", va="center", color=color)
         panel.spines[:].set_visible(False)
     for panel in axes[len(paths) :]:
         panel.set_visible(False)

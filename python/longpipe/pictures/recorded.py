@@ -72,7 +72,9 @@ class Recorded:
         """Reads the files of `Result.to_csv`; raises ScenarioError if they are missing."""
         directory = Path(directory)
         if not (directory / SCENARIO_FILE).is_file():
-            raise ScenarioError(f"{directory}: no {SCENARIO_FILE} in it; needs a directory of longpipe run --csv")
+            raise ScenarioError(
+                f"{directory}: contains no {SCENARIO_FILE}; needs a directory that longpipe run --csv wrote"
+            )
         files = {name: directory / f"{name}.csv" for name in TRACES}
         traces = {name: pd.read_csv(path) for name, path in files.items() if path.is_file()}
         if "drops" in traces:

@@ -29,7 +29,7 @@ def round_trips_over_time(round_trips: RoundTrips) -> Figure:
     span = (float(round_trips.times_s[0]), float(round_trips.times_s[-1]) or 1.0)
     figure, (above, below) = panels(2, f"Round trips over {round_trips.constellation.name}{rest}", span)
     for pair in shown:
-        colour, label = PALETTE[pair % len(PALETTE)], round_trips.label(pair)
+        color, label = PALETTE[pair % len(PALETTE)], round_trips.label(pair)
         finite = np.isfinite(round_trips.rtt_s[:, pair])
         rtt_ms = np.where(finite, 1e3 * round_trips.rtt_s[:, pair], np.nan)
         jumps = np.searchsorted(
@@ -39,12 +39,12 @@ def round_trips_over_time(round_trips: RoundTrips) -> Figure:
         above.plot(
             np.insert(round_trips.times_s, jumps, round_trips.times_s[jumps]),
             np.insert(rtt_ms, jumps, rtt_ms[jumps - 1]),
-            color=colour,
+            color=color,
             lw=1.1,
             label=label,
         )
         hops = np.where(finite, round_trips.hops[:, pair].astype(np.float64), np.nan)
-        below.step(round_trips.times_s, hops, where="post", color=colour, lw=1.1)
+        below.step(round_trips.times_s, hops, where="post", color=color, lw=1.1)
     above.set_ylabel("round trip [ms]")
     below.set_ylabel("links one way")
     below.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
@@ -96,11 +96,11 @@ def _wrapped(longitude: np.ndarray) -> np.ndarray:
     return (longitude + 180) % 360 - 180
 
 
-def _draw_route(axes: Axes, line: np.ndarray, colour: str, label: str) -> None:
+def _draw_route(axes: Axes, line: np.ndarray, color: str, label: str) -> None:
     """Draws a line through points (longitude, latitude) [degree], across the edge of the map where that is shorter.
 
     The line is drawn three times, shifted by a turn, so that the part beyond one edge appears at the other.
     """
     longitude = np.degrees(np.unwrap(np.radians(line[:, 0])))
     for turn in (-360, 0, 360):
-        axes.plot(longitude + turn, line[:, 1], "-o", color=colour, lw=1.1, ms=3, label=label if turn == 0 else None)
+        axes.plot(longitude + turn, line[:, 1], "-o", color=color, lw=1.1, ms=3, label=label if turn == 0 else None)

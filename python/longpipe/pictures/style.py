@@ -1,4 +1,4 @@
-"""Common style of all pictures: colours, panels, legends."""
+"""Common style of all pictures: colors, panels, legends."""
 
 import re
 import textwrap
@@ -26,7 +26,7 @@ _EQUAL_CONTRAST: Final = 0.179
 # Unit of windows and sequence numbers.
 Unit = Literal["bytes", "segments"]
 
-# Okabe and Ito's palette, whose colours can be distinguished by people with colour vision deficiencies.
+# Okabe and Ito's palette, whose colors can be distinguished by people with color vision deficiencies.
 BLUE: Final = "#0072b2"
 VERMILION: Final = "#d55e00"
 GREEN: Final = "#009e73"
@@ -34,10 +34,10 @@ ORANGE: Final = "#e69f00"
 SKY: Final = "#56b4e9"
 PURPLE: Final = "#cc79a7"
 GREY: Final = "0.55"
-# Colour of secondary items.
+# Color of secondary items.
 ASH: Final = "#999999"
 PALETTE: Final = (BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE, "#b8a800", "#5a4fa2")
-# Line styles, which distinguish lines if colours repeat.
+# Line styles, which distinguish lines if colors repeat.
 DASHES: Final = ("-", "--", ":", "-.")
 # Maximum number of items that are drawn as vectors; if there are more, they are rasterized, even in SVG and PDF.
 MAX_SHAPES: Final = 20_000
@@ -78,7 +78,7 @@ def panels(
 ) -> tuple[Figure, list[Axes]]:
     """Returns panels with a common time axis [s], or the given axes; raises ScenarioError for too many panels.
 
-    `once` is the label of a line of a picture that has the colours and the unit of a single flow: axes that already
+    `once` is the label of a line of a picture that has the colors and the unit of a single flow: axes that already
     contain this line are rejected.
     """
     if ax is not None:
@@ -123,16 +123,16 @@ def interval_text(interval_s: float) -> str:
     return f"{1e3 * interval_s:.4g} ms" if interval_s < 1 else f"{interval_s:.4g} s"
 
 
-def colour(number: int) -> str:
-    """Returns the colour of the line with this number, from the user's `axes.prop_cycle` or from the palette."""
+def color(number: int) -> str:
+    """Returns the color of the line with this number, from the user's `axes.prop_cycle` or from the palette."""
     if _unset("axes.prop_cycle"):
         return PALETTE[number % len(PALETTE)]
     own = mpl.rcParams["axes.prop_cycle"].by_key().get("color", PALETTE)
     return str(own[number % len(own)])
 
 
-def text_colour(image: AxesImage, value: float) -> str:
-    """Returns black or white for text over a value's colour in a heat map: the one with the higher contrast.
+def text_color(image: AxesImage, value: float) -> str:
+    """Returns black or white for text over a value's color in a heat map: the one with the higher contrast.
 
     The relative luminance, and the limit at which both contrasts are equal, are those of WCAG 2.1.
     """
@@ -306,7 +306,7 @@ def _explained(panel: Axes) -> list[tuple[Any, str]]:
 
 
 def _key(entry: tuple[Any, str]) -> tuple[str, str]:
-    """Returns the label and colour of a legend's entry; a known label with another colour is a separate entry."""
+    """Returns the label and color of a legend's entry; a known label with another color is a separate entry."""
     handle, label = entry
     drawn = handle[0] if isinstance(handle, tuple | list) else handle
     read = getattr(drawn, "get_color", None) or getattr(drawn, "get_facecolor", None)

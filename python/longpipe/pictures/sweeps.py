@@ -20,7 +20,7 @@ from longpipe.design.level_numbers import numbers_of
 from longpipe.errors import ScenarioError, check_kind, nearest
 from longpipe.measures.readable import INDEXES, Readable, readable
 from longpipe.pictures.figure import with_literal_texts
-from longpipe.pictures.style import colour, figure_of, legend, logarithmic, plain, text_colour, title_in, title_of
+from longpipe.pictures.style import color, figure_of, legend, logarithmic, plain, text_color, title_in, title_of
 
 if TYPE_CHECKING:
     from longpipe.measures.measure import Specification
@@ -32,9 +32,9 @@ _MAX_DECIMALS: Final = 6
 _WIDE: Final = 8
 # The same ratio if there is also a level of 0, which a logarithmic axis shows only with a linear part.
 _WIDE_BESIDE_0: Final = 100
-# Horizontal distance [points] between neighbouring lines at named levels, and maximum total distance.
+# Horizontal distance [points] between neighboring lines at named levels, and maximum total distance.
 _ASIDE, _ALL_ASIDE = 10.0, 60.0
-# Horizontal distance [points] between intervals of neighbouring lines on a numeric axis, and maximum total distance.
+# Horizontal distance [points] between intervals of neighboring lines on a numeric axis, and maximum total distance.
 # Marks are not offset there, because a mark's position has a meaning.
 _BARS, _ALL_BARS = 3.0, 15.0
 
@@ -192,7 +192,7 @@ def sweep(
     for number, (name, rows) in enumerate(lines):
         ordered = rows.assign(at=rows[x].map(axis.at)).sort_values("at")
         error = np.stack([ordered["mean"] - ordered["low"], ordered["high"] - ordered["mean"]]) / measure.scale
-        own_colour = colour(number)
+        own_color = color(number)
         aside = 0.0 if axis.numeric else _offset(number, len(lines), _ASIDE, _ALL_ASIDE)
         aside_bars = _offset(number, len(lines), _BARS, _ALL_BARS) if axis.numeric else aside
         beyond = ordered["mean"] <= 0 if log else ordered["mean"].isna()
@@ -202,7 +202,7 @@ def sweep(
             # Points without an interval have no bar, whose caps would look like a horizontal interval.
             yerr=np.where((error > 0).any(axis=0), np.nan_to_num(error).clip(min=0), np.nan),
             fmt="none",
-            ecolor=own_colour,
+            ecolor=own_color,
             elinewidth=1.3,
             capsize=3,
             transform=panel.transData + _moved(panel, aside_bars),
@@ -210,7 +210,7 @@ def sweep(
         panel.plot(
             ordered["at"],
             ordered["mean"].mask(beyond) / measure.scale,
-            color=own_colour,
+            color=own_color,
             # Points at levels without an order are not connected.
             ls="-" if axis.numeric else "none",
             marker="o",
@@ -219,9 +219,9 @@ def sweep(
             label=str(name),
             transform=panel.transData + _moved(panel, aside),
         )
-        _cross(panel, ordered[ordered["undefined"] > 0], own_colour, aside)
+        _cross(panel, ordered[ordered["undefined"] > 0], own_color, aside)
         if log:
-            _below(panel, ordered[beyond], own_colour, aside)
+            _below(panel, ordered[beyond], own_color, aside)
     _levels_along(panel, axis)
     if log:
         edges = (means[["mean", "low", "high"]] / measure.scale).to_numpy()
@@ -258,7 +258,7 @@ def heat(
     where: Iterable[str] = (),
     ax: Axes | None = None,
 ) -> Figure:
-    """Draws the mean of a measure over two factors as colours and numbers; empty cells show the reason.
+    """Draws the mean of a measure over two factors as colors and numbers; empty cells show the reason.
 
     Arguments and errors are those of `sweep_means`; levels of `by` go from the top down. The argument order of earlier
     releases, x, by, y, is also accepted if only one of the last two is a factor.
@@ -283,7 +283,7 @@ def heat(
     digits = _decimals(values[has_value])
     for (row, column), value in np.ndenumerate(values):
         if has_value[row, column]:
-            text, tint = f"{value:.{digits}f}", text_colour(image, value)
+            text, tint = f"{value:.{digits}f}", text_color(image, value)
         else:
             cell = cells.get((up[row], across[column]))
             text = f"no value in\n{cell['undefined']} of {cell['runs']} runs" if cell else "not run"
@@ -315,21 +315,21 @@ def _moved(panel: Axes, points: float) -> ScaledTranslation:
     return ScaledTranslation(points / 72, 0, panel.figure.dpi_scale_trans)
 
 
-def _cross(panel: Axes, rows: pd.DataFrame, own_colour: str, aside: float) -> None:
+def _cross(panel: Axes, rows: pd.DataFrame, own_color: str, aside: float) -> None:
     """Marks undefined means at the top edge with the number of runs without a value."""
     place = panel.get_xaxis_transform() + _moved(panel, aside)
     for row in rows.to_dict("records"):
-        panel.plot([row["at"]], [0.97], "x", color=own_colour, mew=1.6, ms=7, transform=place, zorder=5)
+        panel.plot([row["at"]], [0.97], "x", color=own_color, mew=1.6, ms=7, transform=place, zorder=5)
         panel.annotate(
             f"{row['undefined']} of {row['runs']}", (row["at"], 0.97), xycoords=place, xytext=(0, -7),
-            textcoords="offset points", ha="center", va="top", fontsize="x-small", color=own_colour, rotation=90,
+            textcoords="offset points", ha="center", va="top", fontsize="x-small", color=own_color, rotation=90,
         )  # fmt: skip
 
 
-def _below(panel: Axes, rows: pd.DataFrame, own_colour: str, aside: float) -> None:
+def _below(panel: Axes, rows: pd.DataFrame, own_color: str, aside: float) -> None:
     """Marks means that a logarithmic axis cannot show with a triangle at the bottom edge."""
     place = panel.get_xaxis_transform() + _moved(panel, aside)
-    panel.plot(rows["at"], [0.02] * len(rows), "v", color=own_colour, ms=6, transform=place, zorder=5)
+    panel.plot(rows["at"], [0.02] * len(rows), "v", color=own_color, ms=6, transform=place, zorder=5)
 
 
 def _range_up(panel: Axes, edges: pd.DataFrame, *, from_zero: bool) -> None:

@@ -17,8 +17,8 @@ from longpipe.errors import ScenarioError
 from longpipe.pictures.figure import Picture, with_literal_texts
 from longpipe.pictures.style import ASH, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, font_points, plain
 
-# Colours and markers of lines; the markers distinguish lines without colour.
-COLOURS: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, "#000000", ASH)
+# Colors and markers of lines; the markers distinguish lines without color.
+COLORS: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, "#000000", ASH)
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 FAINT: Final = "0.6"
 PANEL_INCHES: Final = 4.3
@@ -52,7 +52,7 @@ def main_effects(anova: Anova, level: float = 0.9) -> Figure:
         places = np.arange(len(group))
         panel.axhline(anova.mean, color=FAINT, linewidth=1, linestyle="--")
         errors = np.abs(group[["low", "high"]].to_numpy().T - group["mean"].to_numpy())
-        panel.errorbar(places, group["mean"], errors, color=COLOURS[0], marker="o", capsize=4, linewidth=1)
+        panel.errorbar(places, group["mean"], errors, color=COLORS[0], marker="o", capsize=4, linewidth=1)
         _name_levels(panel, list(group["level"]), name, width)
     panels[0].set_ylabel(f"mean {anova.response}")
     interval = "no intervals: no error term" if anova.error_df == 0 else f"{100 * level:g} % intervals of the effects"
@@ -87,9 +87,9 @@ def interactions(anova: Anova) -> Figure:
     share = anova.variation.set_index("component")["percent"]
     for panel, pair, table in zip(panels, pairs, points, strict=False):
         lines = list(table.groupby("line", sort=False))
-        _refuse_more_than(len(COLOURS), len(lines), "lines in a panel")
+        _refuse_more_than(len(COLORS), len(lines), "lines in a panel")
         for i, (name, line) in enumerate(lines):
-            style = {"color": COLOURS[i], "marker": MARKERS[i], "linewidth": 1.4, "markersize": 5}
+            style = {"color": COLORS[i], "marker": MARKERS[i], "linewidth": 1.4, "markersize": 5}
             panel.plot(np.arange(len(line)), line["mean"], label=_wrapped(text_of(name)), **style)
         levels = [text_of(level) for level in table["across"].unique()]
         _name_levels(panel, levels, table["across_factor"].iloc[0], PANEL_INCHES - 0.8)
@@ -125,8 +125,8 @@ def variation_explained(*analyses: Anova) -> Figure:
     height = 0.8 / len(analyses)
     for i, response in enumerate(shown.columns):
         places = np.arange(len(shown)) + (i - (len(analyses) - 1) / 2) * height
-        bars = axes.barh(places, shown[response], height, color=COLOURS[i % len(COLOURS)], label=str(response))
-        # The error is drawn in a paler colour, because it is variation that the factors do not explain.
+        bars = axes.barh(places, shown[response], height, color=COLORS[i % len(COLORS)], label=str(response))
+        # The error is drawn in a paler color, because it is variation that the factors do not explain.
         bars[-1].set_alpha(0.4)
         axes.bar_label(bars, [f"{value:.1f} %" for value in shown[response]], padding=3, fontsize=font_points(8))
     axes.set_yticks(np.arange(len(shown)), list(shown.index))
@@ -155,7 +155,7 @@ def residuals(anova: Anova) -> Figure:
     points = residual_points(anova)
     figure = Picture(figsize=(9, 4), layout="constrained")
     spread, normal = figure.subplots(1, 2, sharey=True)
-    style = {"linestyle": "", "marker": "o", "color": COLOURS[0], "markersize": 4 if len(points) < 500 else 1.5}
+    style = {"linestyle": "", "marker": "o", "color": COLORS[0], "markersize": 4 if len(points) < 500 else 1.5}
     dense = {"rasterized": len(points) > 2000, "alpha": 0.8 if len(points) < 500 else 0.3}
     spread.axhline(0, color=FAINT, linewidth=1, linestyle="--")
     spread.plot(points["fitted"], points["residual"], **style, **dense)

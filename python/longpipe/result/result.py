@@ -110,7 +110,7 @@ class Result:
         limited = "; ".join(limit_lines(self.flow_limits))
         return (
             f"Result of {self.scenario.name!r}, seed {self.seed}: {self.scenario.duration}, "
-            f"{len(self._throughputs_bps)} flows, {self.total_bps / 1e6:.3f} Mbit/s in all, {shown}\n"
+            f"{len(self._throughputs_bps)} flows, {self.total_bps / 1e6:.3f} Mbit/s in total, {shown}\n"
             + "\n".join([f"limited by {limited}", *filter(None, [self.warm_up])])
             + "".join(f"\nwarning: {line}" for line in self.warnings)
         )
@@ -322,7 +322,7 @@ class Result:
         counted, summaries = _LISTS[name]
         if self.part(counted).get("flow"):
             raise ScenarioError(
-                f"result.{name}: stores, from which studies read runs, do not keep it; needs longpipe.simulate, or "
+                f"result.{name}: not in the store, which keeps only summaries; needs longpipe.simulate, or "
                 f"result.{' or result.'.join(summaries)}, which stores keep"
             )
         return {}

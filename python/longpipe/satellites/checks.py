@@ -77,7 +77,7 @@ def doubts_of_epochs(elements: Sequence[Elements], begin: datetime) -> Iterator[
 
 
 def doubts_of_repetition(elements: Sequence[Elements]) -> Iterator[str]:
-    """Yields a line if a satellite, identified by its catalogue number, occurs more than once."""
+    """Yields a line if a satellite, identified by its catalog number, occurs more than once."""
     counts = Counter(number for satellite in elements if (number := satellite.satellite.satnum))
     repeated = {number for number, count in counts.items() if count > 1}
     if repeated:

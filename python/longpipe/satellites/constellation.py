@@ -186,18 +186,18 @@ class Constellation:
         return links
 
     def number_of(self, text: str) -> int:
-        """Returns the number of a satellite given by its name, number or catalogue number. Raises ScenarioError."""
+        """Returns the number of a satellite given by its name, number or catalog number. Raises ScenarioError."""
         if text in self._numbers:
             return self._numbers[text]
         count = len(self.names)
         if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS:
             if int(text) < count:
                 return int(text)
-            catalogue = [number for number, one in enumerate(self.satellites) if one.satnum == int(text)]
-            if catalogue:
-                return catalogue[0]
+            catalog = [number for number, one in enumerate(self.satellites) if one.satnum == int(text)]
+            if catalog:
+                return catalog[0]
         raise ScenarioError(
-            f"{shown(text)}; {nearest(text, self.names)}, or a number from 0 to {count - 1}, or a catalogue number"
+            f"{shown(text)}; {nearest(text, self.names)}, or a number from 0 to {count - 1}, or a catalog number"
         )
 
     @cached_property

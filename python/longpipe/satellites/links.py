@@ -41,7 +41,7 @@ def sighted(satellites_m: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     """
     first, along = satellites_m[pairs[:, 0]], satellites_m[pairs[:, 1]] - satellites_m[pairs[:, 0]]
     squares = np.einsum("ij,ij->i", along, along)
-    # Position on the line, from 0 (first) to 1 (second), of the point that is closest to the Earth's centre; 0 if the
+    # Position on the line, from 0 (first) to 1 (second), of the point that is closest to the Earth's center; 0 if the
     # two positions are equal.
     part = -np.einsum("ij,ij->i", first, along) / np.where(squares > 0, squares, 1.0)
     closest = np.linalg.norm(first + np.clip(part, 0.0, 1.0)[:, None] * along, axis=1)

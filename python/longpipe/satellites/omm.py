@@ -45,7 +45,7 @@ _EPOCH: Final = re.compile(
 )
 # SGP4's origin of time.
 _ORIGIN: Final = datetime(1949, 12, 31, tzinfo=UTC)
-# Maximum catalogue number that SGP4's library accepts; the number is otherwise unused.
+# Maximum catalog number that SGP4's library accepts; the number is otherwise unused.
 _LARGEST_NUMBER: Final = 339_999
 _MAX_DEPTH: Final = 32
 _LONGEST_LINE: Final = 4096
@@ -169,7 +169,7 @@ def _elements(where: str, fields: Fields) -> Elements:
     satellite = Satrec()
     # Converts to radians and minutes, with the factors 1/2 and 1/6 of derivatives, as in sgp4.omm.
     satellite.sgp4init(
-        WGS72, "i", _catalogue_number(fields), since, number["BSTAR"],
+        WGS72, "i", _catalog_number(fields), since, number["BSTAR"],
         number["MEAN_MOTION_DOT"] / (1036800.0 / math.pi), number["MEAN_MOTION_DDOT"] / (2985984000.0 / 2.0 / math.pi),
         number["ECCENTRICITY"], radians["ARG_OF_PERICENTER"], radians["INCLINATION"], radians["MEAN_ANOMALY"],
         number["MEAN_MOTION"] / 720.0 * math.pi, radians["RA_OF_ASC_NODE"],
@@ -179,7 +179,7 @@ def _elements(where: str, fields: Fields) -> Elements:
     return Elements(name[:_SHOWN], satellite, epoch, where)
 
 
-def _catalogue_number(fields: Fields) -> int:
+def _catalog_number(fields: Fields) -> int:
     text = str(fields.get("NORAD_CAT_ID") or "")
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
     return number if number <= _LARGEST_NUMBER else 0

@@ -161,7 +161,8 @@ def no_route(
 ) -> ScenarioError:
     """Returns the error for two stations, and `more` other pairs, that never have a route.
 
-    It states what the stations see at `begin_s`, links without a line of sight, and `doubts`, as possible reasons.
+    As possible reasons, the message contains the satellites in view at `begin_s`, links without a line of sight, and
+    `doubts`.
     """
     further = f" (and {more} other pairs)" if more else ""
     obstructed = doubts_of_links(sighted(constellation.at_epoch()[1], constellation.links))

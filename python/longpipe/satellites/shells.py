@@ -99,8 +99,8 @@ class Shell:
                 if size > 1:
                     pairs.add(_link(here, orbit * size + (number + 1) % size))
                 if self.orbits > 1 and not (last and (self.spread_deg < 360.0 or self.orbits == 2)):
-                    neighbour_number = (number + slots_shifted) % size if last else number
-                    pairs.add(_link(here, (orbit + 1) % self.orbits * size + neighbour_number))
+                    neighbor_number = (number + slots_shifted) % size if last else number
+                    pairs.add(_link(here, (orbit + 1) % self.orbits * size + neighbor_number))
         return sorted(pairs)
 
 

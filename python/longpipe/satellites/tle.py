@@ -13,7 +13,7 @@ from longpipe.satellites.satellite import EPHEMERIS_TYPES, NEEDS, Elements
 
 # Length of a line with its checksum, which some tools omit.
 LINE: Final = 69
-_SATELLITE: Final = ("catalogue number", 2, 7, re.compile(r"[ 0-9A-HJ-NP-Z][ 0-9]{3}[0-9]"), "five digits")
+_SATELLITE: Final = ("catalog number", 2, 7, re.compile(r"[ 0-9A-HJ-NP-Z][ 0-9]{3}[0-9]"), "five digits")
 # Name, columns (counted from 0), pattern, and description of the pattern, for the fields that SGP4 uses.
 _FIELDS: Final = {
     "1": (

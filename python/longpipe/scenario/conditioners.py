@@ -115,7 +115,7 @@ class Reordering(Conditioning):
     draws: ClassVar[bool] = True
     disorders: ClassVar[bool] = True
     kind: Literal["reordering"] = "reordering"
-    probability: float = Field(ge=0, le=1, description="A probability that a packet is sent at once, as in .25")
+    probability: float = Field(ge=0, le=1, description="A probability that a packet is sent at once, as in 0.25")
     correlation: float = Field(default=0.0, ge=0, le=1, description="Weight of the previous draw in each draw")
     gap: int = Field(
         default=1,
@@ -132,7 +132,7 @@ class Duplication(Conditioning):
     beside_access: ClassVar[bool] = True
     disorders: ClassVar[bool] = True
     kind: Literal["duplication"] = "duplication"
-    probability: float = Field(ge=0, le=1, description="A probability that a packet arrives twice, as in .01")
+    probability: float = Field(ge=0, le=1, description="A probability that a packet arrives twice, as in 0.01")
     correlation: float = Field(default=0.0, ge=0, le=1, description="Weight of the previous draw in each draw")
 
 

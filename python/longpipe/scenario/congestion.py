@@ -328,7 +328,7 @@ class Scream(Control):
     )
     kind: Literal["scream"] = "scream"
     rules: Annotated[Literal["2026-08", "2025-03", "2024-10"], LATER] = Field(
-        default="2026-08", description="Text of the draft that it follows"
+        default="2026-08", description="Version of the draft that the controller follows"
     )
     target: Annotated[str, quantity(TIME, "1 us", "100 s")] = Field(
         default="60 ms",

@@ -108,7 +108,7 @@ def crossings(network: Network, links: Mapping[int, Link], framing: Framing, dur
         first, second = links[i].between
         for node, place in ((first, path.from_), (second, path.to)):
             if (known := places.setdefault((key, node), place)) != place:
-                raise ScenarioError(f"{where[i]}: {node} at {place!r}; is at {known!r} for another link")
+                raise ScenarioError(f"{where[i]}: {node} at {place!r}; another link has it at {known!r}")
         sky.gateways[i] = {gateway.place: TIME.parse(gateway.delay) for gateway in path.gateways}
         for station in ((first, path.from_), (second, path.to), *((second, place) for place in sky.gateways[i])):
             sky.stations.setdefault(station, len(sky.stations))

@@ -20,7 +20,7 @@ class EcnClassic(Model):
     kind: Literal["classic"] = "classic"
     abe: bool = Field(
         default=False,
-        description="Alternative backoff: a mark multiplies the window by .85 (CUBIC) or .8 (Reno); RFC 8511",
+        description="Alternative backoff: a mark multiplies the window by 0.85 (CUBIC) or 0.8 (Reno); RFC 8511",
     )
 
 
@@ -40,7 +40,7 @@ class EcnAccurate(Model):
     kind: Literal["accurate"] = "accurate"
     abe: bool = Field(
         default=False,
-        description="Alternative backoff: a mark multiplies the window by .85 (CUBIC) or .8 (Reno); RFC 8511",
+        description="Alternative backoff: a mark multiplies the window by 0.85 (CUBIC) or 0.8 (Reno); RFC 8511",
     )
     ect: Annotated[Literal[0, 1], LATER] = Field(
         default=0,

@@ -14,7 +14,7 @@ from longpipe.scenario.variations import MAX_STEPS
 from longpipe.units import TIME, seconds
 
 _PS_PER_NS = 10**3
-_NEEDS = "what `irtt client -o` writes"
+_NEEDS = "the output of `irtt client -o`"
 _LATEST_NS = 100 * 86_400 * 10**9
 # Maximum length after decompression: an hour of probes every 10 ms, as in the LENS data set, takes 300 MB.
 _MAX_BYTES = 1 << 30

@@ -139,7 +139,7 @@ def _unbounded_normal() -> tuple[int, ...]:
 
 @cache
 def _pareto() -> tuple[int, ...]:
-    """Returns the table of iproute2's `netem/pareto.c`: shape 3, mean 1.5, deviation .75."""
+    """Returns the table of iproute2's `netem/pareto.c`: shape 3, mean 1.5, deviation 0.75."""
     shares = (1 - place / ENTRIES for place in range(ENTRIES))
     return _bounded(round((math.pow(share, -1 / 3) - 1.5) * (4 / 3) * SCALE) for share in shares)
 

@@ -120,7 +120,7 @@ class OwnSatellites(Model):
     )
     links: Annotated[str, Field(min_length=1, max_length=4096)] | None = Field(
         default=None,
-        description="Links between satellites instead of a range: grid, to the neighbours in the orbital plane and in "
+        description="Links between satellites instead of a range: grid, to the neighbors in the orbital plane and in "
         "the adjacent planes; or a file with two satellites per line",
     )
     step: RouteStep = "1 s"

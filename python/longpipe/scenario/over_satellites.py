@@ -52,7 +52,7 @@ def delays_and_gaps(where: str, path: Satellites | OwnSatellites, duration_ps: i
     route = _Route(where, path.from_, path.to, 0, step_ps, duration_ps)
     knots, gaps, notes = _over_elements(own, (stamp(path.elements), stamp(path.links or "")), route)
     keep(path.elements, notes)
-    # Recorded here, because delays from the cache are returned without reading the files.
+    # The files are recorded here, because delays from the cache are returned without reading them.
     reads.note(path.elements)
     if path.links not in (None, "grid"):
         reads.note(path.links)

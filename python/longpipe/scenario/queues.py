@@ -9,7 +9,7 @@ from longpipe.scenario.base import Model
 
 @dataclass(frozen=True)
 class Mahimahi:
-    """A queue of mahimahi, for the discipline to which it corresponds."""
+    """A queue of mahimahi that corresponds to a queue discipline of longpipe."""
 
     name: str
     # Arguments of the queue [ms], each with the field that it sets.

@@ -21,13 +21,13 @@ class GrowthOnEachAck(Model):
 
 
 class GrowthByLinux(Model):
-    """Growth after a round in which the window was full, in slow start half full; Linux's tcp_is_cwnd_limited."""
+    """Growth after a round in which the window was full, or half full in slow start; Linux's tcp_is_cwnd_limited."""
 
     kind: Literal["linux"] = "linux"
 
 
 class GrowthByRfc9002(Model):
-    """Growth on ACKs that find the window full, or the sender paced; RFC 9002 section 7.8."""
+    """Growth on ACKs that arrive while the window is full or the sender is paced; RFC 9002 section 7.8."""
 
     kind: Literal["rfc9002"] = "rfc9002"
 
@@ -38,7 +38,7 @@ class GrowthByDraft(Model):
     kind: Literal["ietf"] = "ietf"
     shrink: bool = Field(
         default=False,
-        description="Whether the limit also reduces a window that is larger already, as the draft literally says",
+        description="Whether the limit also reduces a window that already exceeds it, as the draft literally requires",
     )
 
 

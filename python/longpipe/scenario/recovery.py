@@ -71,7 +71,7 @@ class NewRenoOptions(Model):
 
     flywheel: bool = Field(
         default=True,
-        description="In recovery send one new segment per two duplicate ACKs; if false, as the inflated window allows; ATM Forum/98-0876 section 3.1",
+        description="In recovery, send one new segment per two duplicate ACKs; if false, send what the inflated window allows; ATM Forum/98-0876 section 3.1",
     )
     max_burst: Annotated[str, quantity(SEGMENTS, "1 segment", "65535 segments", suffix="", unlimited=True)] = Field(
         default="unlimited", description="Maximum number of new segments per ACK during recovery [segments]; RFC 2582"

@@ -66,7 +66,7 @@ class Handover(Model):
         default=None,
         min_length=1,
         max_length=4096,
-        description="CSV file with time [s] and satellite, a number, name or catalogue number; read when the scenario "
+        description="CSV file with time [s] and satellite, a number, name or catalog number; read when the scenario "
         "is checked",
     )
 
@@ -103,7 +103,7 @@ class SatelliteFailure(Model):
     """A satellite that does not forward packets for a time; routes avoid it."""
 
     satellite: Annotated[str, Field(min_length=1, max_length=200)] = Field(
-        description="Its number, as in longpipe satellites, its name or its catalogue number"
+        description="Its number, as in longpipe satellites, its name or its catalog number"
     )
     begin: Instant = Field(default="0 s", description="Begin of the failure [time]")
     end: Instant | None = Field(default=None, description="End of the failure [time]; the end of the run if absent")

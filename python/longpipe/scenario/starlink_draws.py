@@ -127,7 +127,7 @@ class Drawn:
     # Slots.
 
     def _slots(self, earlier: int = 0) -> range:
-        """Returns the numbers of the slots of the run, and of some before it."""
+        """Returns the numbers of the slots of the run, and of the `earlier` slots before it."""
         first = (self.begin_ps - PHASE_PS) // SLOT_PS
         last = (self.begin_ps + self.duration_ps - PHASE_PS) // SLOT_PS
         return range(first - earlier, last + 1)

@@ -70,7 +70,7 @@ class Coarse(Model):
         Constraint(
             "initial_rto", "max_rto >= min_rto and initial_rto > max_rto", "{initial_rto}; needs {min_rto} to {max_rto}"
         ),
-        Constraint("max_rto", "max_rto * tick > '10000 s'", "{max_rto} of {tick}; needs at most 10000 s in all"),
+        Constraint("max_rto", "max_rto * tick > '10000 s'", "{max_rto} of {tick}; needs at most 10000 s in total"),
         Constraint("phase.at", "phase.at >= tick", "{phase.at}; needs less than one tick ({tick})"),
         *Model.constraints,
     )

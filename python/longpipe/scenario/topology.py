@@ -61,7 +61,7 @@ def _peps_of(network: Dumbbell | Graph) -> dict[str, Pep]:
     return {node.name: node.pep for node in network.nodes if node.pep is not None}
 
 
-# Maximum number of groups of a dumbbell whose topology is kept; a large one takes more memory than time.
+# Maximum number of groups of a dumbbell whose topology is cached; a larger one would save little time for its memory.
 _MAX_KEPT: Final = 100
 # Maximum number of reported problems of a network.
 MAX_PROBLEMS: Final = 10
@@ -282,7 +282,7 @@ _of_flow: Final = itemgetter("name", "from_", "to", "route", "return_route", "cl
 
 
 def _row_of(flow: Flow | Group, traffic: Traffic, *, is_split: bool) -> tuple[object, ...]:
-    """Returns the fields of a flow; the core knows the hosts and routes of the flows of groups."""
+    """Returns the fields of a flow; hosts and routes are empty for groups, because the core determines them."""
     fields = flow.__dict__
     row = _of_flow(fields) if isinstance(flow, Flow) else (flow.name, "", "", None, None, flow.class_)
     service, start, stop = fields["service"], fields["start"], fields["stop"]

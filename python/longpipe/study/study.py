@@ -245,7 +245,9 @@ class Study:
     def grow(self, replications: int) -> Self:
         """Increases the number of replications per point; raises ScenarioError if there are already more."""
         if replications < self.design.replications:
-            raise ScenarioError(f"replications: {replications}; needs at least the {self.design.replications} it has")
+            raise ScenarioError(
+                f"replications: {replications}; needs at least {self.design.replications}, the present number"
+            )
         if replications > self.design.replications:
             self._put(self._with(replications=replications))
         return self

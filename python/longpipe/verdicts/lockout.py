@@ -67,7 +67,7 @@ def locked_out(scenario: Scenario, columns: Mapping[str, Mapping[str, Any]]) -> 
         buffer = "network.host_buffer" if is_dumbbell else "its host_buffer"
         locked_out_flows = f"{len(starved)} of {len(at_port)} flows"
         yield (
-            f"{port_name(resolved, port)}: {flow} locks out {locked_out_flows}, an artefact of equal "
+            f"{port_name(resolved, port)}: {flow} locks out {locked_out_flows}, an artifact of equal "
             f"rates: {link} also has {rate}, so packets of {flow} take each place in the full buffer when it becomes "
             f"free; needs {faster}, or {buffer}"
         )

@@ -51,7 +51,7 @@ def report(
         autocompletion=completers.measure,
     ),
     statements: bool = typer.Option(
-        False, "--statements", help="Print how many statements of each paper hold, fail and so on; no page."
+        False, "--statements", help="Print how many statements of each paper hold or fail, without writing a page."
     ),
     store: StoreOption = None,
 ) -> None:

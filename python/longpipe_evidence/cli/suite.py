@@ -117,7 +117,7 @@ def _asked(name: str, control: str | None, junit: Path | None) -> Suite:
     chosen = SUITES[name]
     for option, value in (("--control", control), ("--junit", junit and str(junit))):
         if value is not None and chosen.of_control is None:
-            raise ScenarioError(f"{option}: {value!r}; the suite {name} tests no congestion control, rfc-9743 does")
+            raise ScenarioError(f"{option}: {value!r}; the suite {name} tests no congestion control; needs rfc-9743")
     if control is not None and chosen.of_control is not None:
         return chosen.of_control(control)
     return chosen

@@ -38,7 +38,7 @@ class Replication(Paper):
     standard_errors: Mapping[tuple[str, str], float] = field(default_factory=dict)
     # Reasons for deviations; the first applicable one is shown with a cell.
     reasons: tuple[Reason, ...] = ()
-    # The factor over whose levels a sensitivity table summarises errors.
+    # The factor over whose levels a sensitivity table summarizes errors.
     series: str
     captions: tuple[Caption, ...]
     experiments: Callable[[], list[Experiment]]

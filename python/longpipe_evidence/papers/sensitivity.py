@@ -74,8 +74,8 @@ def closest(paper: Replication, frame: pd.DataFrame) -> pd.DataFrame:
 def explained(paper: Replication, outside: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
     """Returns published values to which no seed is close, each with the closest variant.
 
-    `outside` has the factors, `metric`, `published` and `mean`, a row per value; added are `variant` ("as reproduced"
-    if none is closer), its `variant_mean`, and whether that is `near`, within 0.05.
+    `outside` has a row per value, with the factors, `metric`, `published` and `mean`. Added columns are `variant` ("as
+    reproduced" if none is closer), its `variant_mean`, and `near`: whether this mean is within 0.05.
     """
     keys = [*paper.factors, "metric"]
     nearest = closest(paper, frame).rename(columns={"mean": "variant_mean"})
@@ -84,7 +84,7 @@ def explained(paper: Replication, outside: pd.DataFrame, frame: pd.DataFrame) ->
 
 
 def explanations(paper: Replication, rows: pd.DataFrame) -> pd.DataFrame:
-    """Summarises `explained` by the paper's series, the TCP flavor and the metric.
+    """Summarizes `explained` by the paper's series, the TCP flavor and the metric.
 
     `rows` counts values (values in two tables count once), `near` those to which some variant is close; `distance` and
     `variant_distance` are mean distances from the published values; `mostly` is the variant that is closest most often,

@@ -103,7 +103,7 @@ def _probes(packets: _Packets) -> list[tuple[float, float]]:
 
 
 def probes(result: "Result") -> float:
-    """Returns the number of probes for bandwidth in the steady state, recognised by the queue that they build."""
+    """Returns the number of probes for bandwidth in the steady state, recognized by the queue that they build."""
     return float(len(_probes(_observed(result))))
 
 

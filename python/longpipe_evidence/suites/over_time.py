@@ -57,7 +57,7 @@ def figures(part: SuitePart, base: Scenario, runner: Runner) -> Iterator[OverTim
 def _drawn(result: Result, levels: str) -> Figure:
     """Draws the rate of each flow, the queueing delay, and lost packets, in intervals of 200 ms."""
     from longpipe.pictures.recorded import edges_s
-    from longpipe.pictures.style import GREY, colour, legend, panels
+    from longpipe.pictures.style import GREY, color, legend, panels
 
     end_s = TIME.parse(result.scenario.duration) / 1e12
     edges = edges_s(0.0, end_s, INTERVAL_S)
@@ -69,7 +69,7 @@ def _drawn(result: Result, levels: str) -> Figure:
     for number, name in enumerate(names):
         own = delays[delays.flow == name]
         sent, _ = np.histogram(own.time_s, edges, weights=own.bytes)
-        rates.step(edges[:-1], sent * 8 / INTERVAL_S / 1e6, where="post", color=colour(number), lw=0.8, label=name)
+        rates.step(edges[:-1], sent * 8 / INTERVAL_S / 1e6, where="post", color=color(number), lw=0.8, label=name)
     counts, _ = np.histogram(delays.time_s, edges)
     sums, _ = np.histogram(delays.time_s, edges, weights=delays.delay_s)
     waits.step(edges[:-1], 1e3 * sums / np.maximum(counts, 1), where="post", color=GREY, lw=0.8)

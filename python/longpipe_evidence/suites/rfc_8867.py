@@ -250,7 +250,7 @@ SUITE: Final = Suite(
     ),
     seeds=3,
     judgement=(
-        "The RFC describes the expected behaviour in words and asks for figures; the margins are proposed here, with "
+        "The RFC describes the expected behavior in words and asks for figures; the margins are proposed here, with "
         "the bound of RFC 8868 section 3 for fairness. A condition holds if the 95 % interval of its margin over the "
         "seeds is not negative at any point; it fails if an interval is negative; otherwise more seeds may decide."
     ),

@@ -45,7 +45,7 @@ OTHERS: Final = (
     "HARQ mean added ms",
     "proportional fair gain",
 )
-# Runs that measure quantities of other links than DVB-RCS2.
+# Runs that measure quantities of links other than DVB-RCS2.
 QUANTITIES: Final = {**cellular.QUANTITIES, **docsis.QUANTITIES}
 # Parameters of a terminal in each case, and the one-way delay [ms] of the runs. SNS3 plans for terminals at up to
 # 280 ms.

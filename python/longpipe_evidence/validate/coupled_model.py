@@ -183,7 +183,7 @@ class _DualPi2:
         self.delay_before_s = delay_s
 
 
-def modelled_share(packets_per_s: float, rtt_s: float, begin_s: float, end_s: float) -> float:
+def modeled_share(packets_per_s: float, rtt_s: float, begin_s: float, end_s: float) -> float:
     """Returns Prague's share of the packets that the model sends between two times, beside one CUBIC flow.
 
     `rtt_s` is the RTT without queueing.

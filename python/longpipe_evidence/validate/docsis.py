@@ -15,7 +15,7 @@ HEADER_BYTES: Final = 28
 BYTES: Final = 45
 INTERVAL_S: Final = 0.0200617
 # Frame [ms] of the rows; a packet is received when its frame has ended, has been decoded for another frame, and has
-# travelled.
+# traveled.
 FRAME_MS: Final = 0.135
 TRAVEL_MS: Final = 0.1
 RATE: Final = "836 Mbit/s"

@@ -1,4 +1,4 @@
-"""Judges fits by the known paths and by the behaviour of Linux over them."""
+"""Judges fits by the known paths and by the behavior of Linux over them."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -221,7 +221,7 @@ def _deviating(row: Row, runs: pd.DataFrame) -> str:
 
 
 def _is_undetermined(row: Row, runs: pd.DataFrame) -> bool:
-    """Returns whether a prediction deviates, but within its intervals, and its rate or buffer is only bounded."""
+    """Returns whether a prediction deviates within its intervals, and its rate or buffer is only bounded."""
     if not (_is_bound(row, "rate") or _is_bound(row, "buffer")) or not _deviating(row, runs):
         return False
     for control in PREDICTED:

@@ -93,7 +93,7 @@ def compare(
 ) -> KernelComparison:
     """Runs the kernel and longpipe for `duration` each; `changes` are dotted fields of the scenario.
 
-    Raises ScenarioError for a control that either of them lacks, and RunError if live paths are not possible.
+    Raises ScenarioError for a control that Linux or longpipe lacks, and RunError if live paths are not possible.
     """
     if control not in available():
         raise ScenarioError(f"--control: {control!r}; {nearest(control, available())}, of this kernel")

@@ -21,7 +21,7 @@ CONTROLS: Final[tuple[LinuxControl, ...]] = (
     "bbr",
 )  # fmt: skip
 # Controls of Linux 6.1 that longpipe does not model.
-NOT_MODELLED: Final[tuple[LinuxControl, ...]] = ("cdg", "lp", "nv", "yeah")
+NOT_MODELED: Final[tuple[LinuxControl, ...]] = ("cdg", "lp", "nv", "yeah")
 PATHS: Final = 40
 # Number of runs of a path in Linux; BBR has several, because it draws its phase at random, so that means are compared.
 DRAWS: Final = {"bbr": PHASES}

@@ -61,10 +61,10 @@ def drops(comparison: Comparison) -> Figure:
     figure = Figure(figsize=(8, 4.8), layout="constrained")
     axes = figure.subplots()
     plain(axes)
-    for side, name, size, colour in (("ns2", "ns-2", 7.0, NS2), ("longpipe", "longpipe", 3.5, LONGPIPE)):
+    for side, name, size, color in (("ns2", "ns-2", 7.0, NS2), ("longpipe", "longpipe", 3.5, LONGPIPE)):
         both = sent[[f"{side}_s", f"{side}_segment"]].dropna().astype(float).to_numpy()
         many = len(both) > MAX_SHAPES
-        axes.plot(both[:, 0], both[:, 1], "o", color=colour, ms=size, mew=0, label=f"sent by {name}", rasterized=many)
+        axes.plot(both[:, 0], both[:, 1], "o", color=color, ms=size, mew=0, label=f"sent by {name}", rasterized=many)
     # The bottleneck numbers packets in order of transmission.
     lost = sent.loc[sent.index.isin(case.drop), ["longpipe_s", "longpipe_segment"]].dropna().astype(float).to_numpy()
     if len(lost):
@@ -86,7 +86,7 @@ def drops(comparison: Comparison) -> Figure:
 def _panel(axes: Axes, points: pd.DataFrame, size: float) -> None:
     """Draws the segments sent and lost in both simulators."""
     plain(axes)
-    for simulator, event, label, marker, colour, scale in (
+    for simulator, event, label, marker, color, scale in (
         ("ns-2", "sent", "sent by ns-2", "o", NS2, 4.0),
         ("longpipe", "sent", "sent by longpipe", "o", LONGPIPE, 1.0),
         ("longpipe", "lost", "lost at the bottleneck (longpipe)", "x", LOST, 2.5),
@@ -97,7 +97,7 @@ def _panel(axes: Axes, points: pd.DataFrame, size: float) -> None:
             chosen["s"],
             chosen["segment"],
             marker,
-            color=colour,
+            color=color,
             markersize=size * scale**0.5 * 1.6,
             markeredgewidth=0.8 if marker == "x" else 0,
             label=label,

@@ -45,7 +45,8 @@ impl Interpreter {
     /// Instantiates a module. An error is one line that states the requirements that the module does not meet.
     pub fn new(bytes: &[u8]) -> Result<Interpreter, String> {
         let engine = Engine::new(&Config::default());
-        let module = Module::new(&engine, bytes).map_err(|error| format!("no WebAssembly module: {}", line(error)))?;
+        let module =
+            Module::new(&engine, bytes).map_err(|error| format!("not a WebAssembly module: {}", line(error)))?;
         let limits = StoreLimitsBuilder::new()
             .memory_size(MAX_MEMORY)
             .table_elements(MAX_FUNCTIONS)

@@ -14,7 +14,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct DuplicationConfig {
-    /// A probability that a packet arrives twice, as in .01.
+    /// A probability that a packet arrives twice, as in 0.01.
     #[field(range = "[0, 1]")]
     pub probability: f64,
     /// Weight of the previous draw in each draw.

@@ -51,7 +51,7 @@ pub enum OrderConfig {
 #[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct ReorderingConfig {
-    /// A probability that a packet is sent at once, as in .25.
+    /// A probability that a packet is sent at once, as in 0.25.
     #[field(range = "[0, 1]")]
     pub probability: f64,
     /// Weight of the previous draw in each draw.

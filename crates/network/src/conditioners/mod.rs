@@ -118,7 +118,9 @@ pub fn problems_of_all(kinds: &[&str]) -> Vec<(usize, &'static str, String)> {
             problems.push((second, kind, format!("needs at most one {kind}")));
         }
         let of_combination = match kind {
-            "reordering" if !kinds.contains(&"jitter") => "needs jitter at the same port, whose delay packets skip",
+            "reordering" if !kinds.contains(&"jitter") => {
+                "needs jitter at the same port, because reordered packets skip its delay"
+            }
             "aggregation" if kinds.contains(&"tbf") => "not together with tbf at the same port",
             _ => continue,
         };

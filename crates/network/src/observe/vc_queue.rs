@@ -18,8 +18,8 @@ struct QueuedVc {
 /// serve cells in the order of arrival report them when they leave.
 #[derive(Clone, Debug, Default)]
 struct PortQueue {
-    /// Change of the number of queued cells at a sample: by the number of the sample and the position of the VC in
-    /// `vcs`.
+    /// Change of the number of queued cells at a sample. The key is the number of the sample, and the position of the
+    /// VC in `vcs`.
     changes: BTreeMap<(u64, u32), i32>,
     /// Number of changes whose memory is counted.
     counted: usize,

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_of_the_papers_packets() {
+    fn cell_counts_equal_those_of_the_papers() {
         let cells = [512, 1024, 9180, 0, 128].map(|payload| frame_cells(payload + 40));
         assert_eq!(cells, [12, 23, 193, 2, 4]);
     }

@@ -250,12 +250,12 @@ impl<'a> Graph<'a> {
     /// about equal costs.
     fn regions(&self, ports: &[usize], threads: usize) -> Vec<usize> {
         let (nodes, links) = (self.scenario.nodes.len(), &self.scenario.links);
-        let mut neighbours = vec![vec![]; nodes];
+        let mut neighbors = vec![vec![]; nodes];
         for link in links {
             if self.scenario.nodes[link.from].kind == NodeKind::Switch
                 && self.scenario.nodes[link.to].kind == NodeKind::Switch
             {
-                neighbours[link.from].push(link.to);
+                neighbors[link.from].push(link.to);
             }
         }
         let (mut order, mut seen) = (vec![], vec![false; nodes]);
@@ -264,7 +264,7 @@ impl<'a> Graph<'a> {
             while let Some(node) = queue.pop_front() {
                 if !std::mem::replace(&mut seen[node], true) {
                     order.push(node);
-                    queue.extend(&neighbours[node]);
+                    queue.extend(&neighbors[node]);
                 }
             }
         }

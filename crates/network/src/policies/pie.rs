@@ -261,7 +261,7 @@ pub struct Pie {
     sum: f64,
     /// Time of the next periodic update.
     next_update: Time,
-    /// Start of the latest transmission, with the rules of Linux that of the latest one since the last reset.
+    /// Start of the latest transmission; with the rules of Linux, only transmissions since the last reset count.
     last_departure: Option<Time>,
     /// Estimate of the departure rate; unused if the delay is the sojourn time.
     departures: Departures,

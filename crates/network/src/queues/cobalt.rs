@@ -213,7 +213,7 @@ mod tests {
 
     /// Dequeues one packet per millisecond from 1 s on; each packet has waited for `sojourn`. Returns the numbers of
     /// the packets that are dropped or marked.
-    fn signalled(cobalt: &mut Cobalt, packets: std::ops::Range<i64>, sojourn: i64, capable: bool) -> Vec<i64> {
+    fn signaled(cobalt: &mut Cobalt, packets: std::ops::Range<i64>, sojourn: i64, capable: bool) -> Vec<i64> {
         let mut random = Stream::new(1, "test", 0);
         let mut found = vec![];
         for number in packets {
@@ -242,7 +242,7 @@ mod tests {
     fn signals_are_spaced_by_the_interval_over_the_root_of_their_count() {
         for capable in [false, true] {
             let mut cobalt = Cobalt::default();
-            let found = signalled(&mut cobalt, 0..300, 6 * MS, capable);
+            let found = signaled(&mut cobalt, 0..300, 6 * MS, capable);
             let mut expected = vec![1];
             let mut at = 0.0;
             for count in 2..7 {

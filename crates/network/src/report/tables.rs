@@ -58,7 +58,7 @@ pub enum Values {
 pub struct Column {
     /// Name; its last part is the unit.
     pub name: &'static str,
-    /// Behaviour if the beginning of the run is left out.
+    /// Behavior if the beginning of the run is left out.
     pub kind: Kind,
     /// Meaning, as a sentence.
     pub about: &'static str,

@@ -92,13 +92,13 @@ impl LinkConfig {
     /// If medium access excludes another part of the link, returns the part and the accepted values.
     fn excluded_by_access(&self, framing: Framing) -> Option<(&'static str, &'static str)> {
         if framing == Framing::Aal5 {
-            return Some(("set", "needs none under AAL5, because it sends IP packets"));
+            return Some(("set", "needs none under AAL5, because medium access sends IP packets"));
         }
         if self.varies() {
             let accepted = "needs a link without path, jitter, reordering and aggregation";
             return Some(("with a rate or a delay that varies", accepted));
         }
-        let accepted = "needs a link without tbf; cake shapes, too";
+        let accepted = "needs a link without tbf and without a rate of cake";
         self.has_shaper().then_some(("with a shaper of the link", accepted))
     }
 }

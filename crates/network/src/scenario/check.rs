@@ -298,7 +298,7 @@ fn check_guarantee(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Resu
             let node = |node: usize| scenario.nodes.get(node).map_or("", |node| node.name.as_str());
             return refuse(
                 field("service.mcr"),
-                format!("{total} cells/s in all over {}->{}", node(link.from), node(link.to)),
+                format!("{total} cells/s in total over {}->{}", node(link.from), node(link.to)),
                 format!("needs at most the {} cells/s of the link", link.rate_bps / CELL_BITS),
             );
         }

@@ -35,7 +35,7 @@ pub enum SchedulerConfig {
     },
 }
 
-/// What a scheduler between VCs sends at a time.
+/// Unit that a scheduler of VCs sends at a time.
 #[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServiceUnit {

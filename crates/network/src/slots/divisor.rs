@@ -65,7 +65,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_exact(dividend in any::<u64>(), divisor in 1..=u64::MAX, shifts in [0u32..64, 0u32..64]) {
+        fn division_is_exact(dividend in any::<u64>(), divisor in 1..=u64::MAX, shifts in [0u32..64, 0u32..64]) {
             let (dividend, value) = ((dividend >> shifts[0]).min(Divisor::MAX_DIVIDEND), (divisor >> shifts[1] >> 1).max(1));
             for value in [value, 1 << value.ilog2(), (1 << value.ilog2()) + 1] {
                 let multiple = dividend / value * value;

@@ -274,7 +274,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn around_agrees_with_next_and_ended_slot(phase in 0u64..1 << 40, rate in 1_000u64..1 << 37, k in 0u64..1 << 30, late in 0u64..3) {
+        fn slot_around_a_time_agrees_with_next_and_ended_slot(phase in 0u64..1 << 40, rate in 1_000u64..1 << 37, k in 0u64..1 << 30, late in 0u64..3) {
             let grid = SlotGrid::new(Time(phase), 424, Rate(rate));
             for t in [grid.start(k) + Span(late), Time(grid.start(k).0.saturating_sub(late))] {
                 prop_assert_eq!(grid.around(t), (grid.at_or_after(t), grid.ended_by(t)));
@@ -292,14 +292,14 @@ mod tests {
         }
 
         #[test]
-        fn slots_ahead_of_a_cursor(phase in 0u64..1 << 40, rate in 1_000u64..1 << 37, k in 0u64..1 << 30, slots in 1u64..9, early in 0u64..2) {
+        fn cursor_counts_slots_ahead(phase in 0u64..1 << 40, rate in 1_000u64..1 << 37, k in 0u64..1 << 30, slots in 1u64..9, early in 0u64..2) {
             let grid = SlotGrid::new(Time(phase), 424, Rate(rate));
             let cursor = grid.cursor(k);
             prop_assert_eq!(grid.ahead(&cursor, Time(grid.start(k + slots).0 - early)), slots);
         }
 
         #[test]
-        fn taking_slots_from_a_cursor(phase in 0u64..1 << 40, rate in 1_000u64..1 << 37, k in 0u64..1 << 30, t in 0u64..1 << 50, slots in 1u64..4097) {
+        fn cursor_takes_slots_in_order(phase in 0u64..1 << 40, rate in 1_000u64..1 << 37, k in 0u64..1 << 30, t in 0u64..1 << 50, slots in 1u64..4097) {
             let grid = SlotGrid::new(Time(phase), 424, Rate(rate));
             let mut cursor = grid.cursor(k);
             let first = grid.at_or_after(Time(t)).max(k);
@@ -308,7 +308,7 @@ mod tests {
         }
 
         #[test]
-        fn slots_that_have_ended(phase in 0u64..1 << 40, rate in 1_000u64..1 << 37, t in 0u64..1 << 50) {
+        fn ended_slots_are_counted(phase in 0u64..1 << 40, rate in 1_000u64..1 << 37, t in 0u64..1 << 50) {
             let grid = SlotGrid::new(Time(phase), 424, Rate(rate));
             let ended = grid.ended_by(Time(t));
             prop_assert!(ended == 0 || grid.start(ended) <= Time(t));

@@ -354,7 +354,7 @@ mod tests {
     /// Chunks of 4 s arrive at 1, 7 and 11 s: playback runs from 1 to 5 s and from 7 s on, and no further chunk arrives
     /// after 11 s.
     #[test]
-    fn stalls_are_times_without_data_since_playback_began() {
+    fn stalls_are_times_without_data_after_playback_start() {
         let mut player = by_buffer();
         let mut now = at(0);
         for tenths in [10, 60, 40] {

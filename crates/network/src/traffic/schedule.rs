@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn powers_by_roots() {
+    fn powers_are_computed_from_roots() {
         for (base, exponent) in [(0.5, 0.5), (0.001, 2.0 / 3.0), (0.9, 0.01), (1e-9, 0.95), (1.0, 0.3)] {
             let (found, expected) = (power(base, exponent), f64::powf(base, exponent));
             assert!(

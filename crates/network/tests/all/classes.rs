@@ -53,7 +53,7 @@ fn under_strict_priority_vbr_waits_at_most_for_the_cell_in_service() {
 }
 
 #[test]
-fn the_delay_of_a_vbr_cell_is_three_links_and_the_wait_for_a_slot() {
+fn vbr_cell_delay_is_propagation_plus_slot_wait() {
     let report = run(&with_vbr(SchedulerConfig::Priority {}, 50 * MS, "epd"));
     let min = report.sources[0].delays.expect("cells arrived").0 .0 as f64 / 1e6;
     let cell = 424.0 / RATE as f64 * 1e6;
@@ -63,7 +63,7 @@ fn the_delay_of_a_vbr_cell_is_three_links_and_the_wait_for_a_slot() {
 }
 
 #[test]
-fn ubr_gets_its_guaranteed_share_while_vbr_bursts_and_no_cell_is_wasted() {
+fn ubr_gets_its_guaranteed_share_during_vbr_bursts() {
     // VBR never pauses and UBR always has waiting cells, so both compete for every slot once the windows are open.
     for ppb in [100_000_000u64, 500_000_000, 900_000_000] {
         let report = run(&with_vbr(share(ppb), 10 * SECOND, "tail-drop"));
@@ -77,7 +77,7 @@ fn ubr_gets_its_guaranteed_share_while_vbr_bursts_and_no_cell_is_wasted() {
 }
 
 #[test]
-fn with_half_of_the_slots_the_vbr_queue_empties_before_the_next_burst() {
+fn half_of_the_slots_empties_the_vbr_queue_between_bursts() {
     let report = run(&with_vbr(share(500_000_000), 100 * MS, "selective-drop"));
     let vbr = of_trunk(&report, Class::Vbr);
     let burst = 100 * MS / 2_726_337;

@@ -64,7 +64,7 @@ fn evenly_spaced_datagrams_on_an_idle_path_have_the_path_delay_and_no_jitter() {
 /// Checks a D/D/1 queue at twice its rate: packet k arrives at k · 0.5 ms, after k packets that take 1 ms each. With a
 /// buffer of 50 packets, half of the packets are lost.
 #[test]
-fn an_overload_of_evenly_spaced_datagrams_fills_the_buffer_at_the_computed_times() {
+fn overload_fills_the_buffer_at_computed_times() {
     let report = both(&dumbbell(&[cbr(20_000_000)], 1));
     let flow = only(&report);
     // Packet k, counted from 0, is received k ms after the first packet, which arrives at 31.02 ms: this makes 969
@@ -235,7 +235,7 @@ fn a_datagram_is_received_once_and_lost_with_its_last_copy() {
     assert!(port.packets_duplicated > flow.duplicates && flow.duplicates > 300);
     // Only losses after the last datagram that arrived are not counted.
     assert!(flow.sent - flow.received - flow.lost < 3, "{flow:?}");
-    // A datagram is lost with probability .8 · .1 + .2 · .1² = .082; the standard deviation is 14.
+    // A datagram is lost with probability 0.8 · 0.1 + 0.2 · 0.1² = 0.082; the standard deviation is 14.
     assert!(flow.lost.abs_diff(205) < 45, "{}", flow.lost);
     let (earlier, _) = &running;
     assert!(earlier.lost <= flow.lost && flow.lost < earlier.lost + 8);

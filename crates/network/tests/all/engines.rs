@@ -21,7 +21,7 @@ fn agree(mut scenario: Scenario, seed: u64, traced: bool) -> Result<(), TestCase
 proptest! {
     #![proptest_config(cases(900))]
     #[test]
-    fn over_a_dumbbell(scenario in any_dumbbell(), seed in any::<u64>(), traced in prop::bool::weighted(0.2)) {
+    fn engines_agree_over_a_dumbbell(scenario in any_dumbbell(), seed in any::<u64>(), traced in prop::bool::weighted(0.2)) {
         agree(scenario, seed, traced)?;
     }
 }
@@ -29,12 +29,12 @@ proptest! {
 proptest! {
     #![proptest_config(cases(400))]
     #[test]
-    fn with_web_traffic(scenario in any_dumbbell(), seed in any::<u64>(), traced in prop::bool::weighted(0.2)) {
+    fn engines_agree_with_web_traffic(scenario in any_dumbbell(), seed in any::<u64>(), traced in prop::bool::weighted(0.2)) {
         agree(with_web(scenario), seed, traced)?;
     }
 
     #[test]
-    fn beside_vbr(
+    fn engines_agree_beside_vbr(
         scenario in any_dumbbell(),
         share in prop::option::of(0u64..1_000_000_000),
         period in SECOND / 1000..SECOND / 10,
@@ -52,7 +52,7 @@ proptest! {
 proptest! {
     #![proptest_config(cases(300))]
     #[test]
-    fn over_a_parking_lot(scenario in any_parking_lot(), seed in any::<u64>(), traced in prop::bool::weighted(0.2)) {
+    fn engines_agree_over_a_parking_lot(scenario in any_parking_lot(), seed in any::<u64>(), traced in prop::bool::weighted(0.2)) {
         agree(scenario, seed, traced)?;
     }
 }
@@ -60,12 +60,12 @@ proptest! {
 proptest! {
     #![proptest_config(cases(200))]
     #[test]
-    fn over_a_chain(scenario in any_chain(), seed in any::<u64>(), traced in prop::bool::weighted(0.1)) {
+    fn engines_agree_over_a_chain(scenario in any_chain(), seed in any::<u64>(), traced in prop::bool::weighted(0.1)) {
         agree(scenario, seed, traced)?;
     }
 
     #[test]
-    fn with_web_traffic_over_a_chain(scenario in any_chain(), seed in any::<u64>()) {
+    fn engines_agree_with_web_traffic_over_a_chain(scenario in any_chain(), seed in any::<u64>()) {
         agree(with_web(scenario), seed, false)?;
     }
 }

@@ -50,7 +50,7 @@ fn outcomes(scenario: &Scenario, seed: u64, sent: &[(Time, Name, ExternalPacket)
 fn alike(mut scenario: Scenario, seed: u64) -> Result<(), TestCaseError> {
     scenario.engine = Engine::Reference;
     scenario.duration_ps = scenario.duration_ps.min(crate::common::SECOND);
-    // ACK filters do not recognise the ACKs of external packets.
+    // ACK filters do not recognize the ACKs of external packets.
     for link in &mut scenario.links {
         match &mut link.policy {
             PolicyConfig::AckFilter(AckFilterConfig {}) => link.policy = PolicyConfig::TAIL_DROP,

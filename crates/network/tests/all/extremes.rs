@@ -204,7 +204,7 @@ prop_compose! {
 proptest! {
     #![proptest_config(cases(40))]
     #[test]
-    fn nothing_overflows_at_the_ends_of_the_ranges(scenario in any_extreme()) {
+    fn values_at_range_limits_do_not_overflow(scenario in any_extreme()) {
         agree(&scenario)?;
     }
 }

@@ -133,7 +133,7 @@ fn results_depend_on_the_seed_only() {
 }
 
 #[test]
-fn recording_changes_nothing() {
+fn recording_does_not_change_results() {
     let mut scenario = dumbbell(5, LAN, 1000, policy("epd"), 1, &tcp(RecoveryKind::Reno, 65_536));
     let mut plain = run(&scenario, 1);
     plain.events = 0;

@@ -27,7 +27,7 @@ fn events_at_every_port_do_not_change_results() {
 }
 
 #[test]
-fn recording_changes_nothing() {
+fn recording_does_not_change_results() {
     let mut scenario = packets(5, LAN, 40, "fba", 1, &tcp(RecoveryKind::Sack, 65_536));
     let plain = run(&scenario, 1);
     scenario.traces.cwnd = true;
@@ -71,7 +71,7 @@ fn check(mut scenario: Scenario, seed: u64) -> Result<(), TestCaseError> {
 proptest! {
     #![proptest_config(cases(300))]
     #[test]
-    fn over_a_parking_lot(scenario in any_parking_lot_of_packets(), seed in any::<u64>()) {
+    fn engines_agree_over_a_parking_lot(scenario in any_parking_lot_of_packets(), seed in any::<u64>()) {
         check(scenario, seed)?;
     }
 

@@ -159,6 +159,6 @@ fn a_guarantee_above_the_rate_of_a_link_is_rejected() {
     let refused = Simulation::new(&scenario, 1).expect_err("too much").to_string();
     assert_eq!(
         refused,
-        "flows[0].service.mcr: 400000 cells/s in all over n0->n1; needs at most the 366792 cells/s of the link"
+        "flows[0].service.mcr: 400000 cells/s in total over n0->n1; needs at most the 366792 cells/s of the link"
     );
 }

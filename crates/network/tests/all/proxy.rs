@@ -54,7 +54,7 @@ const AMPLE: u64 = 1 << 30;
 /// Checks that in slow start from one segment, 2ᵏ − 1 segments take k rounds. The last round leaves the transmitter
 /// without a gap, and each round takes one RTT of the proxy's connection.
 #[test]
-fn a_file_takes_the_delay_to_the_proxy_and_the_rounds_of_the_second_connection() {
+fn split_file_takes_proxy_delay_plus_second_connection_rounds() {
     let pipes @ [(fast, near), (slow, far)] = [(1_000_000_000, MS), (100_000_000, 250 * MS)];
     for rounds in [1, 2, 5, 9u32] {
         let segments = (1 << rounds) - 1;
@@ -223,7 +223,7 @@ fn rounds(mut segments: u64) -> (u64, u64) {
 /// takes the delay to the proxy and the rounds of that connection; if the first one is, the file takes its rounds, and
 /// the last segment passes the second connection, whose window has already opened.
 #[test]
-fn a_page_takes_the_request_on_both_connections_and_the_rounds_of_the_longer_one() {
+fn split_page_takes_request_plus_rounds_of_longer_connection() {
     let (fast, near, slow, far) = (1_000_000_000, MS, 100_000_000, 250 * MS);
     for class in [0, 1, 2] {
         let request = on_line(fast, 128 + HEADERS) + near + on_line(slow, 128 + HEADERS) + far;

@@ -128,7 +128,7 @@ fn a_packet_is_dropped_at_a_router_off_its_current_route() {
 
 /// The route changes, and changes back before the packet reaches s2; this has no effect.
 #[test]
-fn only_the_current_route_matters() {
+fn packets_follow_only_the_current_route() {
     let changes = vec![change(3 * MS, &BY_S3), change(12 * MS, &BY_S2)];
     for in_flight in [RerouteInFlight::Keep, RerouteInFlight::Drop] {
         assert_eq!(

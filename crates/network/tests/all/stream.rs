@@ -123,7 +123,7 @@ fn a_greedy_flow_sends_nothing_after_its_stop() {
 /// If all data of a flow have arrived when it is stopped, it is complete at that time; a flow that completed earlier
 /// keeps its completion time.
 #[test]
-fn a_stop_after_the_last_arrival_completes_a_stream_and_not_a_transfer() {
+fn stop_after_last_arrival_completes_only_a_stream() {
     let once = path(stream(Some(100), None), StopConfig::After { after_ps: 1 }, 65_536);
     sent_and_arrived(&both(&once), 1, 100, 1_120_000 * 2 + 112 * US + 30 * MS);
     let bursts = BurstsConfig {

@@ -130,7 +130,7 @@ fn delivered_and_lost(report: &Report) -> [u64; 6] {
 }
 
 #[test]
-fn frames_of_one_cell_equal_packets_of_53_bytes_on_a_busy_line() {
+fn single_cell_frames_equal_53_byte_packets() {
     for between in [Between::Linear, Between::Hold] {
         for at in [Instant::End, Instant::Start] {
             let (hold, drop) = (HoldOrDrop::Hold, HoldOrDrop::Drop);
@@ -239,7 +239,7 @@ fn series_of_equal_values_equal_a_static_link() {
 
 /// A queue per VC sends a cell whenever a FIFO does, so that the sums over all cells are equal. Weights do not matter.
 #[test]
-fn queue_per_vc_keeps_sums_of_a_fifo_on_a_time_varying_link() {
+fn per_vc_queues_keep_fifo_totals_on_a_time_varying_link() {
     let (hold, drop) = (HoldOrDrop::Hold, HoldOrDrop::Drop);
     for (policies, in_service, in_flight) in [
         ([hold, hold], InService::Hold, InFlight::Deliver),

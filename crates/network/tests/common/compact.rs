@@ -11,7 +11,8 @@ use std::collections::HashMap;
 /// Minimum length of a value that is stored as a part.
 const MIN_PART: usize = 24;
 
-/// Returns the parts, each of which refers only to earlier parts, and the values, which refer to parts.
+/// Replaces repeated values by references to parts. Returns the parts, each of which refers only to earlier ones, and
+/// the shortened values.
 pub fn shortened(values: &[&Value]) -> (Vec<Value>, Vec<Value>) {
     let folded: Vec<Value> = values.iter().map(|value| folded(value)).collect();
     let mut parts = Parts::default();

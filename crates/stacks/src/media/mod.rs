@@ -114,7 +114,7 @@ fn address(role: Role) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, last)), 40_000)
 }
 
-/// ICE credentials of an end, which both ends know from signalling.
+/// ICE credentials of an end, which both ends know from signaling.
 fn credentials(role: Role) -> IceCreds {
     let name = if role == Role::Sender { "sender" } else { "receiver" };
     IceCreds {
@@ -134,7 +134,7 @@ fn cannot_start(error: &dyn std::fmt::Display) -> String {
     format!("cannot start: {error}")
 }
 
-/// Exchanges the addresses, credentials and fingerprints that the ends would learn from each other by signalling, and
+/// Exchanges the addresses, credentials and fingerprints that the ends would learn from each other by signaling, and
 /// starts DTLS.
 fn signal(rtc: &mut Rtc, role: Role) -> Result<(), String> {
     let host = |role: Role| Candidate::host(address(role), "udp").map_err(|error| cannot_start(&error));

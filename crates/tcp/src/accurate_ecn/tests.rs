@@ -219,7 +219,7 @@ fn counts(config: &TcpConfig, fates: &[(bool, bool)], mut keeps: impl FnMut(usiz
 
 proptest! {
     #[test]
-    fn without_lost_acks_the_sender_counts_what_the_receiver_counted(
+    fn sender_and_receiver_counts_agree_without_lost_acks(
         segments in 1u32..=7,
         sack in any::<bool>(),
         fates in prop::collection::vec((any::<bool>(), prop::bool::weighted(0.05)), 1..200),

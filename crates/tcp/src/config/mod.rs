@@ -207,7 +207,7 @@ pub enum EcnConfig {
     /// Classic ECN: ACKs carry ECE until the sender sets CWR; one reduction per window (RFC 3168).
     #[described(name = "EcnClassic")]
     Classic {
-        /// Alternative backoff: a mark multiplies the window by .85 (CUBIC) or .8 (Reno); RFC 8511.
+        /// Alternative backoff: a mark multiplies the window by 0.85 (CUBIC) or 0.8 (Reno); RFC 8511.
         #[serde(default)]
         #[field(default = false)]
         abe: bool,
@@ -218,7 +218,7 @@ pub enum EcnConfig {
     /// Accurate ECN: ACKs count CE packets in 3 bits; the first and every second CE is reported at once (RFC 9768).
     #[described(name = "EcnAccurate", input(CodepointInput, "option"))]
     Accurate {
-        /// Alternative backoff: a mark multiplies the window by .85 (CUBIC) or .8 (Reno); RFC 8511.
+        /// Alternative backoff: a mark multiplies the window by 0.85 (CUBIC) or 0.8 (Reno); RFC 8511.
         #[serde(default)]
         #[field(default = false)]
         abe: bool,
@@ -418,7 +418,7 @@ impl TcpConfig {
             return Some(Problem::new("careful_resume", "on", accepted));
         }
         if !self.rate_limited.is_by_control() && !has_window {
-            let accepted = "needs control with this congestion control, which does not only set a window";
+            let accepted = "needs control, because this congestion control sets more than a window";
             return Some(Problem::new("rate_limited", "another rule", accepted));
         }
         if let Some(problem) = self.careful_resume.problem() {

@@ -28,7 +28,7 @@ pub enum TimerConfig {
     #[described(rule(
         "max_rto",
         "max_rto * tick > '10000 s'",
-        "{max_rto} of {tick}; needs at most 10000 s in all"
+        "{max_rto} of {tick}; needs at most 10000 s in total"
     ))]
     #[described(rule("phase.at", "phase.at >= tick", "{phase.at}; needs less than one tick ({tick})"))]
     Coarse {

@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_future_loss_an_acknowledged_loss_and_an_undone_reduction_do_not_count() {
+    fn undone_reductions_and_acknowledged_losses_do_not_count() {
         let mut reductions = Reductions::default();
         reductions.note_loss(lost(1000, second(10), RANDOM), 0);
         reductions.note_loss(lost(9000, second(100), OVERFLOW), 0);
@@ -404,7 +404,7 @@ mod tests {
     /// Two reductions precede the report of this loss, and the loss is the cause of the second one only because it is
     /// the cause of the first.
     #[test]
-    fn a_late_loss_is_also_the_cause_of_a_later_reduction_within_its_episode() {
+    fn late_loss_also_causes_a_later_reduction_in_its_episode() {
         let mut reductions = Reductions::default();
         for (time, una) in [(50, 2000), (60, 102_000), (70, 102_001)] {
             let cause = cause_of(&mut reductions, second(time), &flight(una), 9000.0);
@@ -419,7 +419,7 @@ mod tests {
 
     /// A queue holds the acknowledgement for longer than many RTOs.
     #[test]
-    fn a_loss_counts_however_late_it_is_reported_until_later_data_are_acknowledged() {
+    fn late_loss_report_counts_until_later_data_are_acknowledged() {
         for (una_at_report, count) in [(101_000, 151), (101_001, 63)] {
             let mut reductions = Reductions::default();
             for timeout in 0..150 {
@@ -444,7 +444,7 @@ mod tests {
     /// A frame of cells loses one part at a port and another part at an earlier port; the latter loss is reported
     /// later.
     #[test]
-    fn of_a_transmission_that_was_lost_in_parts_the_first_part_counts() {
+    fn first_part_of_a_partly_lost_transmission_counts() {
         let mut reductions = Reductions::default();
         let part = |transmission, at, cause| Loss {
             transmission,
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_acknowledged_without_a_reduction_are_forgotten() {
+    fn losses_acknowledged_without_a_reduction_are_dropped() {
         let mut reductions = Reductions::default();
         for segment in 0..10_000 {
             reductions.note_loss(lost(1000 * segment, Time(segment), RANDOM), 1000 * segment);
@@ -486,7 +486,7 @@ mod tests {
     /// The processing time for a segment whose retransmissions are all lost is not quadratic in the number of
     /// retransmissions.
     #[test]
-    fn losses_of_a_segment_before_the_one_that_caused_a_reduction_are_forgotten() {
+    fn losses_before_the_one_that_caused_a_reduction_are_dropped() {
         let mut reductions = Reductions::default();
         for timeout in 1..1000 {
             reductions.note_loss(lost(1000, second(2 * timeout), RANDOM), 1000);

@@ -562,7 +562,7 @@ mod tests {
     /// Segments that cannot be merged occupy 15/16 of a segment each, and a segment adds two segments to the window:
     /// after these segments, the sum is 6 · 2 + 7 · 15/16 = 18.6 of 20 segments.
     #[test]
-    fn segments_beyond_several_holes_make_the_window_grow_until_they_fill_the_buffer() {
+    fn segments_beyond_holes_grow_the_window_up_to_the_buffer() {
         assert_eq!(growing_beyond(|segments| segments), 7);
     }
 
@@ -576,7 +576,7 @@ mod tests {
     /// Advertised windows follow tcp_select_window with a window scale of 11: the SYN-ACK offers 65 160 bytes, later
     /// ACKs offer multiples of 2048 bytes, and the right edge never moves back.
     #[test]
-    fn the_advertised_window_is_rounded_up_and_its_edge_never_moves_back() {
+    fn advertised_window_edge_never_moves_back() {
         assert_eq!(
             (
                 first_window(32 << 20, 1448),
@@ -662,7 +662,7 @@ mod tests {
     /// after the connection was established, and compares the first window that grows in its ACKs: that of the 33rd
     /// segment, because the second RTT of 26 ticks is not over when the 31st segment arrives 25.97 ms after the 11th.
     #[test]
-    fn linux_measures_round_trips_in_ticks_of_the_clock_that_starts_with_the_connection() {
+    fn linux_measures_rtts_in_ticks_since_connection_start() {
         let mut window = AutotunedWindow::new(MSS as u32, true).established(None, Span::micros(1_052_440));
         let packet = 1302.4;
         let mut grown = vec![];

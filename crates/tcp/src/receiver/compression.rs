@@ -144,7 +144,7 @@ mod tests {
     const RTT: Option<Span> = Some(Span::millis(100));
 
     #[test]
-    fn four_acks_are_immediate_and_the_next_waits_for_a_millisecond_or_44_segments() {
+    fn fifth_ack_waits_for_1_ms_or_44_segments() {
         let mut compression = Compression::new(Span::millis(1).0).unwrap();
         assert_eq!(compression.on_segment(1000, true, RTT), None);
         let waits: Vec<_> = (0..48).map(|_| compression.on_segment(1000, false, RTT)).collect();

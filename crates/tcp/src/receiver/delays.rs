@@ -236,7 +236,7 @@ mod tests {
     /// After a pause longer than the RTO, here 269 + 538 ms, the receiver assumes that the sender has not restarted its
     /// window.
     #[test]
-    fn linux_after_a_pause_longer_than_the_rto_sixteen_segments_are_acknowledged_at_once() {
+    fn linux_pause_above_rto_restores_sixteen_quick_acks() {
         let mut delays = Delays::new(Span::millis(40), 100, Span(0));
         assert_eq!(delays.on_segment(at(0), || RTT), 0);
         assert_eq!(delays.on_segment(at(800_000), || RTT), 0);

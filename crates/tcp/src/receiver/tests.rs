@@ -35,7 +35,7 @@ fn acks(receiver: &mut Receiver, segments: &[(u64, u32)]) -> Vec<Option<u64>> {
 }
 
 #[test]
-fn the_fields_used_by_most_segments_fit_into_a_cache_line_with_24_other_bytes() {
+fn fields_of_the_fast_path_fit_into_a_cache_line() {
     assert!(std::mem::offset_of!(Receiver, fast_path) < 40);
 }
 
@@ -248,7 +248,7 @@ fn linux_compressed_acks_report_every_range_beyond_a_hole() {
 }
 
 /// In a capture of Linux 6.1.176 over 22.9 Mbit/s and 33 ms, every second segment of a burst is lost, so that one
-/// arrives every .529 ms. After four immediate ACKs, every second arrival triggers an ACK of the segments before it.
+/// arrives every 0.529 ms. After four immediate ACKs, every second arrival triggers an ACK of the segments before it.
 #[test]
 fn linux_a_segment_beyond_two_ranges_triggers_an_ack_of_the_segments_before_it() {
     let acks = compressed_acks(32, Span(Span::micros(529).0 / 2));
@@ -270,7 +270,7 @@ fn linux_a_segment_beyond_two_ranges_triggers_an_ack_of_the_segments_before_it()
 /// buffer, where they leave no room here. Its ACK advertises the space that these data leave (tcp_select_window); they
 /// are read before the next segment arrives.
 #[test]
-fn linux_a_segment_that_fills_a_hole_finds_the_data_beyond_it_in_the_buffer() {
+fn linux_segment_that_fills_a_hole_delivers_buffered_data() {
     let mut receiver = Receiver::new(&TcpConfig {
         ack: AckConfig::Linux {
             timeout_ps: Span::millis(40).0,

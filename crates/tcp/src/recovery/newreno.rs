@@ -23,7 +23,7 @@ use serde::Serialize;
     "Three duplicate ACKs reported a loss (fast retransmit, RFC 6582 section 3.2)"
 ))]
 pub struct NewRenoConfig {
-    /// In recovery send one new segment per two duplicate ACKs; if false, as the inflated window allows; ATM
+    /// In recovery, send one new segment per two duplicate ACKs; if false, send what the inflated window allows; ATM
     /// Forum/98-0876 section 3.1.
     #[field(default = true)]
     pub flywheel: bool,

@@ -104,7 +104,7 @@ impl Recover for Sack {
         self.board.update(ack.acknowledgement, ack.blocks_beyond()) || self.recover.is_some()
     }
 
-    /// Retransmits one segment and initialises PIPE at the duplicate ACK that triggers the recovery; each later
+    /// Retransmits one segment and initializes PIPE at the duplicate ACK that triggers the recovery; each later
     /// duplicate ACK subtracts one segment from PIPE.
     fn on_duplicate(&mut self, handle: &mut WindowHandle, trigger: Trigger) -> Resend {
         let mss = i64::from(handle.flight().mss);

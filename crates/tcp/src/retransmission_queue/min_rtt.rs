@@ -83,7 +83,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn samples_that_skip_the_update_change_nothing(samples in prop::collection::vec((0u64..90, 1u64..9), 1..40)) {
+        fn skipped_min_rtt_updates_do_not_change_the_minimum(samples in prop::collection::vec((0u64..90, 1u64..9), 1..40)) {
             let (mut short, mut full, mut now) = (MinRttFilter::default(), MinRttFilter::default(), Time::ZERO);
             for (seconds, rtt) in samples {
                 now += Span::seconds(seconds);

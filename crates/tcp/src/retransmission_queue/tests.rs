@@ -226,7 +226,7 @@ fn a_timeout_keeps_segments_sent_within_an_rtt_in_flight_except_the_first() {
 /// RFC 8985 section 6.2, step 2, condition 1: TSecr shows that the ACK was triggered by a transmission before the
 /// latest one.
 #[test]
-fn an_ack_of_the_first_transmission_does_not_update_rack_with_the_second() {
+fn ack_of_first_transmission_does_not_update_rack_time() {
     for (echo, lost) in [(None, 30), (Some(Time(500)), 30), (Some(Time(100)), 0)] {
         let mut rtx_queue = with_losses();
         sent(&mut rtx_queue, 0..4, 100);

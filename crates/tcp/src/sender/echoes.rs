@@ -19,9 +19,9 @@ pub struct Transmission {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Echoes {
     transmissions: Ring<Transmission>,
-    /// ACK that the latest segment echoes.
+    /// ACK that is echoed by the latest segment.
     latest: AckOrder,
-    /// ACK that the segment echoes that arrived last.
+    /// ACK that is echoed by the segment that arrived last.
     arrived: AckOrder,
 }
 

@@ -2,7 +2,7 @@
 //! receiver (RFC 3168 section 6.1.2).
 //!
 //! RACK itself limits reductions to one per window, because it does not react to marks while it reduces the window
-//! (Linux: `TCP_CA_CWR`); as in Linux, all its reductions are signalled, including those for losses.
+//! (Linux: `TCP_CA_CWR`); as in Linux, all its reductions are signaled, including those for losses.
 
 use crate::accurate_ecn::Feedback;
 use crate::config::EcnConfig;

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_threshold_is_the_rtt_divided_by_the_spacing_of_the_second_and_third_ack() {
+    fn hoe_threshold_is_rtt_divided_by_ack_spacing() {
         let mut hoe = HoeEstimator::First { sent: None };
         hoe.on_sent(Time(100));
         hoe.on_sent(Time(500));

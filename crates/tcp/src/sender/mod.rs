@@ -597,7 +597,7 @@ mod tests {
     use std::mem::offset_of;
 
     #[test]
-    fn the_fields_used_by_most_acks_fit_into_two_cache_lines_with_16_other_bytes() {
+    fn fields_of_the_ack_fast_path_fit_into_two_cache_lines() {
         assert!(offset_of!(Sender, uniform_segments) < 112);
     }
 

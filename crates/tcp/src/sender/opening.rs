@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc_9293_section_3_5_data_follow_the_syn_by_an_rtt_which_the_timer_measures() {
+    fn rfc_9293_section_3_5_handshake_gives_the_first_rtt_sample() {
         let (mut sender, sent, data) = play(&opens(true), 0, Span(0));
         assert_eq!(sent, [(Time(0), Opening::Syn(8)), (Time(RTT.0), Opening::Ack)]);
         assert_eq!((data, sender.timer().srtt()), (10, Some(RTT)));
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn the_initial_window_is_a_segment_if_two_syns_were_really_lost() {
+    fn two_lost_syns_reduce_the_initial_window_to_a_segment() {
         let data = |lost, late| play(&opens(true), lost, late).2;
         let none = Span(0);
         assert_eq!(

@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_coarse_timer_off_the_ticks_expires_whole_ticks_after_it_was_armed() {
+    fn coarse_timer_without_phase_expires_after_whole_ticks() {
         let mut timer = coarse(TICK / 4);
         let RttEstimator::Coarse(state) = &mut timer else {
             unreachable!()
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn rtt_samples_that_do_not_count_from_one_are_at_least_one_tick() {
+    fn rtt_samples_are_at_least_one_tick() {
         let mut timer = coarse(0);
         let RttEstimator::Coarse(state) = &mut timer else {
             unreachable!()
@@ -377,7 +377,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn moving_an_average_equals_the_weighted_sum_of_rfc_6298(
+        fn moving_average_equals_the_weighted_sum_of_rfc_6298(
             old in 0..1u64 << 62,
             new in 0..1u64 << 62,
         ) {

@@ -233,7 +233,7 @@ mod tests {
     /// Compares with Linux 6.1.176, captured at the sender on a 56 Mbit/s path with an RTT of 269 ms. Lists the
     /// numbers, counted from 1, of the segments with PSH.
     #[test]
-    fn linux_sets_psh_once_per_call_of_the_first_write_and_at_the_end_of_later_writes() {
+    fn linux_sets_psh_at_the_end_of_each_write() {
         const LINUX: [u64; 35] = [
             23, 68, 114, 159, 204, 249, 295, 340, 385, 430, 476, 521, 566, 611, 657, 702, 747, 792, 838, 883, 928, 973,
             1019, 1064, 1109, 1154, 1200, 1245, 1290, 1336, 1381, 1426, 1471, 1517, 1538,
@@ -273,7 +273,7 @@ mod tests {
     /// A call of `send` with 2000 segments fills the buffer of 1538 segments, and continues when 513 segments are
     /// acknowledged. Before the first ACK, the window is 45 segments, so every 23rd segment carries PSH.
     #[test]
-    fn one_call_pushes_every_half_window_then_full_buffers_and_the_last_segment() {
+    fn large_write_sets_psh_every_half_window() {
         let pushed = pushed(0, 2000 * MSS + 1, 2001);
         let first: Vec<u64> = (1..=66).map(|number| 23 * number).collect();
         assert_eq!(pushed[..66], first);

@@ -35,7 +35,7 @@ fn tahoe(guard: bool, more: &[u64]) -> Script {
 }
 
 #[test]
-fn a_guard_prevents_tahoe_from_reacting_to_duplicates_of_its_own_slow_start() {
+fn guard_prevents_tahoe_from_reacting_to_its_own_duplicates() {
     // Slow start retransmits segments 9 to 12, which the receiver already has. This causes four duplicate ACKs, which
     // would trigger another retransmit if there were no guard.
     let repair = ["0.0 0-15", "1.0 16-21 3*", "2.0 4-5*", "3.0 6-9*", "4.0 10-12* 22-27"];
@@ -66,7 +66,7 @@ fn a_guard_applies_to_tahoe_after_a_timeout() {
 }
 
 #[test]
-fn a_guard_allows_tahoe_to_retransmit_data_sent_after_its_recovery_except_the_first_segment() {
+fn guard_allows_tahoe_fast_retransmit_of_later_data() {
     // Segment 22 is packet 32; it is the first segment whose duplicate ACKs may be caused by retransmissions. Segment
     // 23 follows.
     for (lost, fast_retransmits, timeouts) in [(32, 1, 1), (33, 2, 0)] {
@@ -80,7 +80,7 @@ fn a_guard_allows_tahoe_to_retransmit_data_sent_after_its_recovery_except_the_fi
 }
 
 #[test]
-fn a_guard_for_timeouts_only_allows_consecutive_fast_retransmits() {
+fn timeout_only_guard_allows_consecutive_fast_retransmits() {
     // Segments 2 and 4 of one window are lost. A timeout follows, and its go-back-N causes duplicate ACKs.
     let fast = |lost: &[u64], guard, guard_timeouts_only| {
         let script = Script::new(Reno)

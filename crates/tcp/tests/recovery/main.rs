@@ -32,7 +32,7 @@ fn assert_trace(trace: &Trace, expected: &[&str]) {
 }
 
 #[test]
-fn one_two_three_and_four_losses_in_a_window() {
+fn one_to_four_losses_in_a_window_are_repaired() {
     // NewReno needs one RTT per loss, and SACK one or two RTTs for all losses; Reno has a timeout after three losses.
     for kind in RecoveryKind::iter() {
         let expected = match kind {
@@ -54,7 +54,7 @@ fn one_two_three_and_four_losses_in_a_window() {
 }
 
 #[test]
-fn four_adjacent_losses() {
+fn four_adjacent_losses_are_repaired() {
     for kind in RecoveryKind::iter() {
         let expected = match kind {
             Vanilla | Reno => Timeout,
@@ -75,7 +75,7 @@ fn tahoe_goes_back_to_the_hole_in_slow_start() {
 }
 
 #[test]
-fn reno_fills_one_hole_and_then_waits_for_duplicates_that_never_come() {
+fn reno_fills_one_hole_and_then_needs_a_timeout() {
     let trace = Script::new(Reno).lose(&[3, 6, 9]).segments(28).play();
     assert_trace(&trace, &["0.0 0-15", "1.0 16-21 3*", "2.0 22-27", "3.0 6*", "14.0 9*"]);
     assert_eq!((trace.fast_retransmits, trace.timeouts), (2, 1));
@@ -92,7 +92,7 @@ fn newreno_fills_a_hole_per_rtt_and_sends_a_segment_per_two_duplicates() {
 }
 
 #[test]
-fn newreno_without_the_flywheel_sends_what_the_inflated_window_allows() {
+fn newreno_without_the_flywheel_follows_the_inflated_window() {
     let trace = Script::new(Newreno)
         .lose(&[3, 6, 9])
         .segments(32)
@@ -230,7 +230,7 @@ fn the_timer_restarts_on_the_first_partial_ack_or_on_every_one() {
 }
 
 #[test]
-fn a_partial_ack_deflates_the_window_by_what_it_acknowledges_or_to_the_threshold() {
+fn partial_ack_deflates_the_window_as_configured() {
     let play = |partial_deflation| {
         Script::new(Newreno)
             .lose(&[3, 14])
@@ -346,7 +346,7 @@ fn vegas_doubles_every_other_rtt_while_no_queue_builds() {
 }
 
 #[test]
-fn vegas_repairs_losses_as_its_recovery_does() {
+fn vegas_repairs_losses_like_its_loss_recovery() {
     for kind in RecoveryKind::iter() {
         let play = |congestion| {
             Script::new(kind)

@@ -24,7 +24,7 @@ fn stamped(undo: bool) -> Script {
 }
 
 #[test]
-fn each_ack_releases_a_segment_until_the_loss_is_detected_and_then_prr_keeps_the_pipe_at_ssthresh() {
+fn prr_keeps_pipe_at_ssthresh_after_loss_detection() {
     // Three ACKs open the window by six segments, and two more ACKs release one segment each (RFC 3042); the third
     // duplicate ACK reveals the loss.
     let trace = Script::new(Rack).lose(&[3]).play();
@@ -106,7 +106,7 @@ fn unstamped(dsack: bool, frto: bool) -> Script {
 }
 
 #[test]
-fn rfc_2883_a_reduction_is_undone_an_rtt_later_if_its_only_retransmission_was_a_duplicate() {
+fn rfc_2883_dsack_of_the_only_retransmission_undoes_the_reduction() {
     // The fourth packet is 0.4 RTT late: a recovery starts, and its retransmission arrives as a duplicate.
     let late = |dsack| unstamped(dsack, false).delay(3, 0.4).play();
     let (with_dsack, without_dsack) = (late(true), late(false));
@@ -122,7 +122,7 @@ fn rfc_2883_a_reduction_is_undone_an_rtt_later_if_its_only_retransmission_was_a_
 }
 
 #[test]
-fn rfc_5682_a_spurious_timeout_retransmits_one_segment_sends_new_data_and_is_undone() {
+fn rfc_5682_spurious_timeout_is_undone_after_one_retransmission() {
     // The second flight is delayed for longer than the RTO.
     let late = |frto| {
         (16..36)
@@ -149,7 +149,7 @@ fn rfc_5682_after_a_genuine_timeout_all_lost_segments_are_retransmitted() {
 }
 
 #[test]
-fn linux_a_recovery_that_ends_before_a_retransmission_is_delivered_is_followed_by_another() {
+fn linux_undelivered_retransmission_starts_another_recovery() {
     // The fourth segment is lost twice, and a segment sent after its first retransmission is lost once. Of the two
     // retransmissions that follow, one arrives before the other.
     let play = |successive| {
@@ -213,7 +213,7 @@ fn segments_lost_in_an_undone_recovery_are_repaired_without_a_timeout() {
 /// minimum RTT, plus 2 ms and up to two ticks of 4 ms as in Linux. The retransmission timer would expire after ten
 /// RTTs.
 #[test]
-fn a_loss_before_the_retransmission_that_ends_a_recovery_is_detected_without_a_hole() {
+fn loss_before_the_last_retransmission_is_detected() {
     let trace = Script::new(Rack).segments(30).lose(&[3, 24, 30]).play();
     assert_trace(&trace, &["0.0 0-15", "1.0 16-23 3* 24-27", "2.0 28-29 3*", "3.3 29*"]);
 }

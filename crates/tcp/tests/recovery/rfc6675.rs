@@ -30,7 +30,7 @@ fn section_5_step_2_one_ack_with_enough_sacked_data_starts_a_recovery() {
 }
 
 #[test]
-fn section_4_three_ranges_beyond_a_hole_or_more_than_two_segments_indicate_a_loss() {
+fn section_4_three_ranges_or_segments_indicate_a_loss() {
     // Segments 4, 6 and 8 have arrived, so there are three ranges beyond segment 3, and also beyond segments 5 and 7;
     // beyond segment 9, six consecutive segments have arrived.
     let [rfc, _] = both(|script| script.lose(&[3, 5, 7, 9]).lose_acks([3, 4]));
@@ -48,7 +48,7 @@ fn section_5_pipe_counts_data_in_flight_and_retransmissions() {
 }
 
 #[test]
-fn nextseg_rule_3_without_new_data_a_hole_not_known_to_be_lost_is_retransmitted() {
+fn nextseg_rule_3_unmarked_hole_is_sent_without_new_data() {
     // One segment beyond segment 14 arrived. After segment 3 is repaired, the rescue retransmission sends segment 14
     // needlessly, because its original is still in flight.
     let [rfc, _] = both(|script| script.segments(16).lose(&[3, 14]));
@@ -73,7 +73,7 @@ fn nextseg_rule_4_there_is_one_rescue_per_recovery() {
 }
 
 #[test]
-fn section_5_1_after_a_timeout_segments_that_arrived_since_are_not_retransmitted() {
+fn section_5_1_delivered_segments_are_not_retransmitted_after_timeout() {
     // The ACK of the retransmission after the timeout shows that of the last 14 segments, only the last one arrived.
     let [rfc, sack] = both(|script| script.segments(16).lose(&(2..15).collect::<Vec<_>>()));
     assert_eq!(rfc.to_string().lines().last(), Some("14.0 9-14*"), "{rfc}");
@@ -81,7 +81,7 @@ fn section_5_1_after_a_timeout_segments_that_arrived_since_are_not_retransmitted
 }
 
 #[test]
-fn section_5_1_no_recovery_starts_until_all_data_lost_at_a_timeout_are_acknowledged() {
+fn section_5_1_recovery_waits_for_data_lost_at_a_timeout() {
     // Packet 18 is the retransmission of segment 4 in slow start. Segments 5 to 8 reveal that it was lost, and a
     // timeout repairs the loss.
     let lost: Vec<u64> = (2..15).chain([18]).collect();
@@ -104,7 +104,7 @@ fn losses_of_two_windows_take_two_recoveries() {
 }
 
 #[test]
-fn with_fack_one_sack_far_beyond_a_gap_starts_a_recovery() {
+fn fack_starts_recovery_at_one_distant_sack() {
     // Segment 7 alone is five segments beyond segment 3. Including the retransmission, twelve of 19 segments are then
     // in flight, and the window is reduced to eight.
     let [rfc, fack] = [false, true].map(|fack| {

@@ -27,7 +27,7 @@ def analyse(
     ),
     level: float = typer.Option(0.9, metavar="SHARE", parser=share, help="Confidence level of the intervals, 0 to 1."),
     order: int | None = typer.Option(
-        None, help="Highest order of interactions (default: all with replications, else all but one)."
+        None, help="Highest order of interactions. \\[default: number of factors; without replications, one less]"
     ),
     blocks: str | None = typer.Option(
         None, metavar="COLUMN", help="Blocking column: the seed, if runs share seeds.", autocompletion=completers.column

@@ -66,7 +66,7 @@ def run(file: Path, question: Question, *, json: str | None, csv: Path | None, f
     frame, unit = in_base_units(frame, question.response)
     frame = matching(frame, question.where).reset_index(drop=True)
     shown = readable(question.response, unit=question.unit or unit)
-    with Waiting(f"analysing {file}"):
+    with Waiting(f"analyzing {file}"):
         fitted = _anova(frame, question.response, question)
         tables = _tables(fitted, question)
         report = _report(fitted, question, tables)

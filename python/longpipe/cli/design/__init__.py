@@ -108,7 +108,7 @@ def design(
     until: str | None = typer.Option(
         None,
         metavar="METRIC ±MARGIN",
-        help="Replicate until the interval of each mean is this narrow: 'efficiency ±.01', "
+        help="Replicate until the interval of each mean is this narrow: 'efficiency ±0.01', "
         "'throughput ±2 %', 'web.p95 ±50 ms'.",
     ),
     most: int = typer.Option(100, min=1, help="Maximum number of replications with --until.", rich_help_panel=MORE),
@@ -119,7 +119,7 @@ def design(
         None,
         "--run",
         metavar="STUDY",
-        help="Run it as a study of this name, as in --run buffers; see `longpipe study`.",
+        help="Run the design as a study of this name, as in --run buffers; see `longpipe study`.",
     ),
     *,
     execution: Execution,

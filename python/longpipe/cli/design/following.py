@@ -26,7 +26,7 @@ def commands(design: Design, runs: pd.DataFrame, name: str, csv: Path | None, ur
     if len(factors) <= 2:
         yield f"longpipe plot {shlex.quote(name)} --x {x} --y {column}{by} -o {shlex.quote(f'{name}.svg')}{where}"
     blocks = design.common and design.replications > 1
-    if not _can_be_analysed(runs, shown.column, factors, "seed" if blocks else None):
+    if not _can_be_analyzed(runs, shown.column, factors, "seed" if blocks else None):
         if design.replications == 1 and not any(map(seedless, design.scenarios)):
             yield f"longpipe study run {shlex.quote(name)} --replications {ENOUGH}{where}"
         return
@@ -39,7 +39,7 @@ def commands(design: Design, runs: pd.DataFrame, name: str, csv: Path | None, ur
     yield f"longpipe analyse {table} --response {column}{unit} --factors {shlex.quote(','.join(factors))}{seed}"
 
 
-def _can_be_analysed(runs: pd.DataFrame, response: str, factors: list[str], blocks: str | None) -> bool:
+def _can_be_analyzed(runs: pd.DataFrame, response: str, factors: list[str], blocks: str | None) -> bool:
     try:
         anova(runs, response, factors, blocks=blocks)
     except ScenarioError:

@@ -105,13 +105,13 @@ def parse_factor(text: str, base: Scenario | None = None, option: str = "--facto
         levels = parse_toml(f"levels = [{levels_text}]", option)["levels"]
     except NoTomlError:
         levels = [_level(field, level, option) for level in _split(levels_text)]
-        if any(isinstance(level, _Labelled) or level is None for level in levels):
-            return Factor.over(field, _labelled(field, levels), name.strip() or None)
+        if any(isinstance(level, _Labeled) or level is None for level in levels):
+            return Factor.over(field, _labeled(field, levels), name.strip() or None)
     return Factor.over(field, levels, name.strip() or None)
 
 
 @dataclass(frozen=True)
-class _Labelled:
+class _Labeled:
     """A named level, as in split={at="switch1", buffer="4 MB"}."""
 
     label: str
@@ -141,7 +141,7 @@ def _level(field: str, text: str, option: str) -> Any:  # noqa: ANN401 - unvalid
     """Returns a level: a TOML table as a dict, a number, None for `none` if the field may be absent, or the text."""
     named = _NAMED.fullmatch(text)
     if named is not None:
-        return _Labelled(named[1].strip(), _level(field, named[2], option))
+        return _Labeled(named[1].strip(), _level(field, named[2], option))
     if text == "none" and may_be_absent(field):
         return None
     if not text.startswith("{"):
@@ -149,12 +149,12 @@ def _level(field: str, text: str, option: str) -> Any:  # noqa: ANN401 - unvalid
     return value_of(text, option)
 
 
-def _labelled(field: str, levels: list[object]) -> dict[Level, object]:
+def _labeled(field: str, levels: list[object]) -> dict[Level, object]:
     """Returns the values of named and unnamed levels by their labels. Raises ScenarioError if a label occurs twice."""
-    unnamed = iter(labels_of(field, [level for level in levels if not isinstance(level, _Labelled)]))
+    unnamed = iter(labels_of(field, [level for level in levels if not isinstance(level, _Labeled)]))
     return by_label(
         field,
-        ((level.label, level.value) if isinstance(level, _Labelled) else (next(unnamed), level) for level in levels),
+        ((level.label, level.value) if isinstance(level, _Labeled) else (next(unnamed), level) for level in levels),
     )
 
 

@@ -24,7 +24,7 @@ def measure(
         "--seconds",
         metavar="TIME",
         parser=seconds,
-        help="Duration of each measurement, from 0.5 s.",
+        help="Duration of each measurement, at least 0.5 s.",
         show_default="10 s",
     ),
     device: str = typer.Option("any", metavar="WAY", help="Device: any, tun or packet, as for `longpipe live`."),

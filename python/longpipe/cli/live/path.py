@@ -92,7 +92,7 @@ def run(
         None,
         "--wait-for",
         metavar="HOST:PORT",
-        help="Start the first program once a program there listens on this port.",
+        help="Wait until a program listens at HOST:PORT before the first program starts.",
     ),
     wait_at_most: str = typer.Option(
         LONGEST_WAIT,
@@ -103,7 +103,9 @@ def run(
     ),
     alone: bool = typer.Option(False, "--alone", help="Leave out the scenario's own simulated flows."),
     outside: bool = typer.Option(
-        False, "--outside", help="Make the last host a gateway to the Internet, by pasta (package passt); IPv4."
+        False,
+        "--outside",
+        help="Make the last host a gateway to the Internet, through pasta (package passt); IPv4 only.",
     ),
     changes: SetOption = None,
     seed: SeedOption = 1,
@@ -117,13 +119,13 @@ def run(
     max_late: str | None = typer.Option(
         None,
         metavar="TIME|'P % within TIME'",
-        help="Fail if a packet is later than this, more than the rest of P % are, longpipe does not run for this "
-        "long, or the machine drops a packet.",
+        help="Fail if a packet is later than TIME, or fewer than P % of the packets are within TIME; also fail if "
+        "longpipe is suspended for longer, or the machine drops a packet.",
     ),
     clock: Clock = typer.Option(
         Clock.LONGPIPE,
-        help="Begin the path's time when longpipe is ready, when the first program starts, or at a second of UTC, at "
-        "which slots of Starlink are those of the wall clock.",
+        help="Start of the path's clock: when longpipe is ready, when the first program starts, or at a full second "
+        "of UTC, so that slots of Starlink are those of the wall clock.",
         rich_help_panel=MORE,
     ),
     progress: bool = typer.Option(False, "--progress", help="Report the timing once a second.", rich_help_panel=MORE),
@@ -138,7 +140,7 @@ def run(
     spin: str = typer.Option(
         "50 us",
         metavar="TIME",
-        help="Poll the clock instead of sleeping this long before a packet is due.",
+        help="In the last TIME before a packet is due, poll the clock instead of sleeping.",
         rich_help_panel=MORE,
     ),
     no_real_time: bool = typer.Option(

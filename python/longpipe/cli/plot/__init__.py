@@ -64,11 +64,11 @@ def plot(
         "--output",
         "-o",
         metavar="FILE",
-        help="Output file: .svg, .pdf or .png.  \\[default: its source and kind, as in geo-window.png]",
+        help="Output file: .svg, .pdf or .png.  \\[default: named after source and kind, as in geo-window.png]",
     ),
     seed: SeedOption = 1,
     changes: SetOption = None,
-    flow: list[str] | None = typer.Option(None, help="Only this flow. Repeat for more."),
+    flow: list[str] | None = typer.Option(None, help="Show only this flow. Repeat for more."),
     port: str | None = typer.Option(
         None,
         metavar="A->B",
@@ -170,7 +170,7 @@ def plot(
         written = "missing" if name is None else repr(name)
         raise ScenarioError(f"KIND: {written}; {nearest(str(name), KINDS)}, or --x FACTOR of a study")
     if not Path(source).exists():
-        raise ScenarioError(f"{source}: does not exist; needs a TOML file, or a directory of run --csv")
+        raise ScenarioError(f"{source}: does not exist; needs a TOML file, or a directory that run --csv wrote")
     from longpipe.cli.plot.runs import runs_of, span_s, title_of
 
     kind = kind_of(name)
@@ -249,7 +249,7 @@ def _of_study(
     from longpipe.study import Study
 
     if heat and log:
-        raise ScenarioError("--log: not with --map, which has colours; needs a line picture")
+        raise ScenarioError("--log: not with --map, which has colors; needs a line picture")
     if heat and by is None:
         raise ScenarioError("--map: has only one factor; needs --by FACTOR")
     with opened(url, readonly=True) as store:

@@ -71,7 +71,7 @@ def run(
         None, metavar="PLACE=FILE", help="Write packets as pcapng: host:source1=a.pcapng, 'link:a->b=b.pcapng'"
     ),
     qlog: Path | None = typer.Option(
-        None, metavar="DIR", help="Write what each flow's sender saw as qlog, a file per flow."
+        None, metavar="DIR", help="Write the events at each flow's sender as qlog, one file per flow."
     ),
     qlog_dialect: Dialect = typer.Option(
         Dialect.CURRENT, help="Dialect of qlog: the current draft, or 0.3, which qvis reads."
@@ -79,7 +79,7 @@ def run(
     qlog_event: list[str] | None = typer.Option(
         None,
         metavar="NAME",
-        help="Write only this event of qlog, as packet_lost. Repeat for more.",
+        help="Write only this qlog event, such as packet_lost. Repeat for more.",
         rich_help_panel=MORE,
     ),
     perfetto: Path | None = typer.Option(
@@ -90,7 +90,7 @@ def run(
     threads: str = typer.Option(
         "1",
         metavar="N|auto",
-        help="Use this number of threads; auto: all cores, if that is faster. Results are the same.",
+        help="Number of threads; auto: all cores, if that is faster. Results do not depend on it.",
     ),
     store: StoreOption = None,
     no_store: NoStoreOption = False,

@@ -26,7 +26,11 @@ _Name = Annotated[
 ]
 _Where = Annotated[
     list[str] | None,
-    typer.Option("--where", metavar="COLUMN=VALUE", help="Only these runs, also 'efficiency>0.9'. Repeat for more."),
+    typer.Option(
+        "--where",
+        metavar="COLUMN=VALUE",
+        help="Use only the runs that meet this condition, such as 'efficiency>0.9'. Repeat for more.",
+    ),
 ]
 
 
@@ -110,7 +114,10 @@ def show(
 def measure(
     name: _Name,
     add: list[str] | None = typer.Option(
-        None, "--add", metavar="NAME=WHAT", help="Add this measure, as design --measure does. Repeat for more."
+        None,
+        "--add",
+        metavar="NAME=WHAT",
+        help="Measure to add, in the form of longpipe design --measure. Repeat for more.",
     ),
     drop: list[str] | None = typer.Option(None, "--drop", metavar="NAME", help="Remove this measure. Repeat for more."),
     store: StoreOption = None,
@@ -123,7 +130,7 @@ def measure(
 
 @app.command()
 def export(
-    name: str | None = typer.Argument(None, metavar="[STUDY]", help="A study; else all runs of the store."),
+    name: str | None = typer.Argument(None, metavar="[STUDY]", help="A study. \\[default: all runs of the store]"),
     output: Path | None = typer.Option(
         None,
         "--output",
@@ -140,7 +147,7 @@ def export(
     neutral: bool = typer.Option(
         False,
         "--neutral",
-        help="Put an apostrophe before texts that begin with =, +, - or @, which spreadsheets would calculate.",
+        help="Put an apostrophe before texts that begin with =, +, - or @, which spreadsheets would evaluate.",
     ),
     store: StoreOption = None,
 ) -> None:
@@ -191,12 +198,10 @@ def copy(
     names: list[str] | None = typer.Argument(
         None,
         metavar="[STUDY]...",
-        help="Studies; else all studies and runs of the store.",
+        help="Studies to copy. \\[default: all studies and runs of the store]",
         autocompletion=completers.study,
     ),
-    to: str = typer.Option(
-        ..., "--to", metavar="URL", help="Store that receives them; it is created if it is missing."
-    ),
+    to: str = typer.Option(..., "--to", metavar="URL", help="Destination; created if it does not exist."),
     store: StoreOption = None,
 ) -> None:
     """Copy studies with their runs and traces to another store; the same command continues after an interruption."""
@@ -227,7 +232,7 @@ def rename(name: _Name, new: str = typer.Argument(metavar="NAME", help="New name
 @app.command()
 def delete(
     name: _Name,
-    keep_runs: bool = typer.Option(False, "--keep-runs", help="Keep its runs in the store."),
+    keep_runs: bool = typer.Option(False, "--keep-runs", help="Keep the runs of the study in the store."),
     yes: bool = typer.Option(False, "--yes", "-y", help="Delete without confirmation."),
     store: StoreOption = None,
 ) -> None:

@@ -63,7 +63,7 @@ def delete(name: str, url: str | None, *, keep_runs: bool, yes: bool) -> None:
         if not yes:
             if not sys.stdin.isatty():
                 raise ScenarioError(
-                    "--yes: missing; needs it to delete a study without a terminal for the confirmation"
+                    "--yes: missing; needs --yes to delete a study if no terminal can ask for confirmation"
                 )
             runs = "" if keep_runs else f" and up to {record.runs} runs"
             typer.confirm(f"Delete study {name!r}{runs} from {store.name}?", abort=True)

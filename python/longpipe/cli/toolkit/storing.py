@@ -54,7 +54,7 @@ StoreOption = Annotated[
         "--store",
         metavar="URL",
         help="Store of runs: a file, sqlite:///FILE or postgresql://... "
-        "\\[default: LONGPIPE_STORE of the environment, or a file in your home directory]",
+        "\\[default: the environment variable LONGPIPE_STORE, or a file in your home directory]",
         show_default=False,
         rich_help_panel=MORE,
     ),

@@ -1,7 +1,7 @@
-"""What measured files tell about a Starlink site: rates of tests that may fill the path, round trips, and lost probes.
+"""Observations of a Starlink site in measured files: rates of tests that may fill the path, round trips, lost probes.
 
 All times are Unix times, because the slots of Starlink are those of UTC. Rates count IP packets. Files of iperf3 are
-those of the end behind the dish: what it receives is the downlink.
+from the end behind the dish, which receives the downlink.
 """
 
 from __future__ import annotations

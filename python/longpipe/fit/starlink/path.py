@@ -338,7 +338,7 @@ class _Fit:
 
     def _row(self, name: str, value: float, draws: Numbers, unit: str, known: str, scale: float = 1.0) -> None:
         """Adds an estimate with the wider of two intervals: quantiles of the draws, and these reflected at it."""
-        # The expected probability below the kth of n draws is k / (n + 1), so that "linear" would be too narrow.
+        # The expected probability below the kth of n draws is k / (n + 1); "linear" would give narrower intervals.
         below, above = np.quantile(draws, (_LOW, _HIGH), method="weibull").tolist()
         low, high = max(0.0, min(below, 2 * value - above)), max(above, 2 * value - below)
         self.rows[name] = {

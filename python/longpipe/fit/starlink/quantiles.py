@@ -35,7 +35,7 @@ _LEAST: Final = 1e-6
 
 @dataclass(frozen=True)
 class Ends:
-    """Distances of the least and the greatest quantile as multiples of those of their neighbours to the quartiles.
+    """Distances of the least and the greatest quantile as multiples of those of their neighbors to the quartiles.
 
     Few measurements have values near them, so that they are extrapolated in the ratios of the year's parameters.
     """

@@ -146,7 +146,7 @@ class Slots:
 
 
 def slots(probes: Sequence[Probes]) -> Slots:
-    """Returns the probes in the middle of each slot that has enough of them; without means over intervals."""
+    """Returns the probes in the middle of each slot that has enough of them; means over intervals are omitted."""
     single = [one for one in probes if one.spans_s is None]
     times = np.concatenate([one.time_s for one in single] or [np.zeros(0)])
     rtts = np.concatenate([one.rtt_s for one in single] or [np.zeros(0)])

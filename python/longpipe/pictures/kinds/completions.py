@@ -13,7 +13,7 @@ from longpipe.metrics.slowdowns import ALL, by_size
 from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.kinds.kind import Kind
 from longpipe.pictures.recorded import Completing, check_flows, name_of, of_flows, rows_of
-from longpipe.pictures.style import DASHES, PALETTE, colour, figure_of, legend, logarithmic, plain, title_of
+from longpipe.pictures.style import DASHES, PALETTE, color, figure_of, legend, logarithmic, plain, title_of
 
 
 def completion_points(
@@ -44,7 +44,7 @@ def slowdowns(
     """Draws the cumulative distributions of completion time and slowdown of arriving flows.
 
     One run is drawn with a line for each size class and one for all flows; several runs are drawn with one line each,
-    labelled with the run's key.
+    labeled with the run's key.
     """
     several = runs if isinstance(runs, Mapping) else {"": runs}
     if len(several) > 1:
@@ -80,7 +80,7 @@ def _step(panel: Axes, values: npt.NDArray[np.float64], label: str, number: int)
         ordered,
         shares,
         where="post",
-        color="black" if label == ALL else colour(number),
+        color="black" if label == ALL else color(number),
         ls="-" if label == ALL else DASHES[number // len(PALETTE) % len(DASHES)],
         lw=1.8 if label == ALL else 1.2,
         label=label,

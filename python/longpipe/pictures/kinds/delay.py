@@ -41,7 +41,7 @@ from longpipe.pictures.style import (
     PURPLE,
     SKY,
     VERMILION,
-    colour,
+    color,
     figure_of,
     interval_text,
     legend,
@@ -77,8 +77,8 @@ DROPS: Final = PortMeasure(
     no_port_of_flows="was lost or marked in the time shown; needs another flow",
     empty_title="none",
 )
-# Colour of each cause; causes beyond the list have its colours again.
-_COLOURS: Final = dict(
+# Color of each cause; causes beyond the list have its colors again.
+_COLORS: Final = dict(
     zip(
         CAUSES,
         cycle((GREEN, VERMILION, ORANGE, GREY, BLUE, PURPLE, PALETTE[6], SKY, ASH, PALETTE[0])),
@@ -194,10 +194,10 @@ def delay(
         flow_points = points[points["flow"].astype(str) == name]
         if len(flow_points):
             seen = flow_points[flow_points["delay_s"] > 0] if log else flow_points
-            (dots,) = panel.plot(seen["time_s"], 1e3 * seen["delay_s"], ".", ms=2, color=colour(number), label=name)
+            (dots,) = panel.plot(seen["time_s"], 1e3 * seen["delay_s"], ".", ms=2, color=color(number), label=name)
             dots.set_rasterized(len(flow_points) > MAX_SHAPES)
         if log:
-            _at_edge(panel, flow_points[flow_points["delay_s"] == 0]["time_s"], colour(number))
+            _at_edge(panel, flow_points[flow_points["delay_s"] == 0]["time_s"], color(number))
     edges = edges_s(begin_s, end_s, (end_s - begin_s) / INTERVALS)
     packets, _ = np.histogram(points["time_s"], edges)
     waited, _ = np.histogram(points["time_s"], edges, weights=points["delay_s"])
@@ -209,7 +209,7 @@ def delay(
     if log:
         logarithmic(panel, "y")
         if unwaiting := int((points["delay_s"] == 0).sum()):
-            # An entry of the legend without data: the marks have the colours of their flows.
+            # An entry of the legend without data: the marks have the colors of their flows.
             label = f"{AT_EDGE}: {unwaiting} of {len(points)} packets"
             panel.plot([], [], ls="none", marker=EDGE_MARK, ms=EDGE_SIZE, color=GREY, label=label)
     else:
@@ -219,10 +219,10 @@ def delay(
     return figure
 
 
-def _at_edge(panel: Axes, times_s: pd.Series, own_colour: str) -> None:
+def _at_edge(panel: Axes, times_s: pd.Series, own_color: str) -> None:
     """Marks packets that a logarithmic axis cannot show at its lower edge."""
     place = panel.get_xaxis_transform()
-    (marks,) = panel.plot(times_s, np.zeros(len(times_s)), EDGE_MARK, ms=EDGE_SIZE, color=own_colour, transform=place)
+    (marks,) = panel.plot(times_s, np.zeros(len(times_s)), EDGE_MARK, ms=EDGE_SIZE, color=own_color, transform=place)
     marks.set_clip_on(False)
     marks.set_rasterized(len(times_s) > MAX_SHAPES)
 
@@ -258,7 +258,7 @@ def drops(
     for name in CAUSES:
         if counts[name].any():
             label = f"{name.replace('_', ' ')}: {counts[name].sum()}"
-            panel.bar(counts.index, counts[name], interval_s, below, align="edge", color=_COLOURS[name], label=label)
+            panel.bar(counts.index, counts[name], interval_s, below, align="edge", color=_COLORS[name], label=label)
             below = below + counts[name].to_numpy()
     panel.yaxis.set_major_locator(MaxNLocator(integer=True))
     panel.set_ylim(bottom=0)
@@ -280,7 +280,7 @@ def delay_cdf(
     """Draws the cumulative distribution of a port's queueing delay; from `traces.delay`.
 
     One run is drawn with a line for each flow and one for all flows; several runs are drawn with one line each,
-    labelled with the run's key, for the packets of all `flows` together. By default, the port is the one at which
+    labeled with the run's key, for the packets of all `flows` together. By default, the port is the one at which
     packets waited longest in any run; with `flows`, it is a port that they use. With `log`, the delay axis is
     logarithmic and begins at the smallest of the lines' 1 % quantiles of delays above 0.
     """
@@ -320,7 +320,7 @@ def delay_cdf(
             np.concatenate(([0.0], ordered, [longest_ms] if len(ordered) else [])),
             np.concatenate(([0.0], shares, [1.0] if len(ordered) else [])),
             where="post",
-            color="black" if is_whole else colour(place),
+            color="black" if is_whole else color(place),
             ls="-" if is_whole else DASHES[place // len(PALETTE) % len(DASHES)],
             lw=1.8 if is_whole else 1.2,
             label=label,

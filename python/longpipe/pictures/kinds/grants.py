@@ -15,7 +15,7 @@ from longpipe.pictures.ports import PortMeasure, default_port, measured_ports
 from longpipe.pictures.recorded import EmptyPictureError, Run, check_port, name_of, shown_s, trace, within
 from longpipe.pictures.style import BLUE, GREEN, GREY, MAX_SHAPES, VERMILION, legend, panels
 
-# Look of the transmissions of each action of the trace: legend text, colour and mark.
+# Look of the transmissions of each action of the trace: legend text, color and mark.
 _TRANSMISSIONS: Final = {
     "transmission": ("granted transmission", BLUE, "."),
     "attempt": ("transmission without a grant", GREEN, "."),
@@ -80,26 +80,26 @@ def grants(
         1, f"{name_of(run)}: waiting time for a transmission at {port}", shown_s(run, span_s), height=3.6, ax=ax
     )
     actions = points["action"].astype(str)
-    for action, (label, colour, mark) in _TRANSMISSIONS.items():
+    for action, (label, color, mark) in _TRANSMISSIONS.items():
         of_action = points[actions == action]
         if len(of_action):
             panel.plot(
                 of_action["time_s"],
                 1e3 * of_action["waited_s"],
                 mark,
-                color=colour,
+                color=color,
                 ms=4,
                 label=label,
                 rasterized=len(of_action) > MAX_SHAPES,
             )
-    for action, (label, colour) in _REQUESTS.items():
+    for action, (label, color) in _REQUESTS.items():
         times_s = points["time_s"][actions == action]
         if len(times_s):
             (marks,) = panel.plot(
                 times_s,
                 np.zeros(len(times_s)),
                 "|",
-                color=colour,
+                color=color,
                 ms=_EDGE_SIZE,
                 label=label,
                 transform=panel.get_xaxis_transform(),

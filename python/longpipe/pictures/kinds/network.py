@@ -14,11 +14,11 @@ from longpipe.units import RATE, TIME
 
 # Maximum number of nodes that can be distinguished.
 MAX_NODES: Final = 60
-# Maximum number of links for which all are labelled; if there are more, only links between switches are.
+# Maximum number of links for which all are labeled; if there are more, only links between switches are.
 MAX_LABELS: Final = 16
 # Maximum height of the drawn nodes [inches].
 MAX_INCHES: Final = 8
-# Marker, its size and its colour for each kind of node.
+# Marker, its size and its color for each kind of node.
 _NODES: Final = {"switch": ("s", 13, BLUE), "host": ("o", 9, GREEN)}
 
 
@@ -48,10 +48,10 @@ def network(scenario: Scenario, *, ax: Axes | None = None) -> Figure:
             middle = ((x1 + x2) / 2, (y1 + y2) / 2)
             box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
             panel.annotate(text, middle, ha="center", va="center", fontsize=font_points(7), bbox=box, zorder=2)
-    for kind, (shape, size, colour) in _NODES.items():
+    for kind, (shape, size, color) in _NODES.items():
         of_kind = [i for i, node in enumerate(nodes) if node["kind"] == kind]
         panel.plot(
-            [at[i][0] for i in of_kind], [at[i][1] for i in of_kind], shape, ms=size, color=colour, label=kind, zorder=3
+            [at[i][0] for i in of_kind], [at[i][1] for i in of_kind], shape, ms=size, color=color, label=kind, zorder=3
         )
     for i, node in enumerate(nodes):
         # Labels of the end nodes are placed next to them, all others above their nodes.
@@ -72,7 +72,7 @@ def _places(resolved: Mapping[str, Any]) -> dict[int, tuple[float, float]]:
     """Returns the position (x, y) of each node.
 
     x is the node's distance along the flows' routes. Of the nodes with the same x, a switch is at y = 0, and the others
-    alternate above and below it; nodes without a switch are centred on y = 0.
+    alternate above and below it; nodes without a switch are centered on y = 0.
     """
     nodes, links = resolved["nodes"], resolved["links"]
     routes = [[(links[link]["from"], links[link]["to"]) for link in flow["route"]] for flow in resolved["flows"]]

@@ -15,7 +15,7 @@ from longpipe.errors import ScenarioError
 from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.kinds.kind import Kind
 from longpipe.pictures.route import of_route, read, routes
-from longpipe.pictures.style import DASHES, OUTAGE, colour, legend, panels, titled
+from longpipe.pictures.style import DASHES, OUTAGE, color, legend, panels, titled
 from longpipe.scenario.coding import es_n0
 from longpipe.scenario.network import Link
 from longpipe.scenario.topology import links_of
@@ -161,7 +161,7 @@ def path(scenario: Scenario, span_s: tuple[float, float] | None = None, called: 
     # The panel of Es/N0, if there is one, is above the others.
     below = axes[coded:]
     for number, (name, table) in enumerate(tables.items()):
-        line_style: dict[str, Any] = {"color": colour(number), "ls": DASHES[number % len(DASHES)], "lw": 1.1}
+        line_style: dict[str, Any] = {"color": color(number), "ls": DASHES[number % len(DASHES)], "lw": 1.1}
         _draw(below, table, line_style, name)
         if "esn0_db" in table:
             axes[0].plot(table["time_s"], table["esn0_db"], **line_style)

@@ -22,7 +22,7 @@ from longpipe.pictures.recorded import (
     shown_s,
     trace,
 )
-from longpipe.pictures.style import GREY, MAX_SHAPES, PALETTE, colour, legend, panels
+from longpipe.pictures.style import GREY, MAX_SHAPES, PALETTE, color, legend, panels
 
 MAX_FLOWS = 8
 OTHERS, ACKS = "others", "ACKs"
@@ -100,16 +100,16 @@ def queue(
     figure, (panel,) = panels(1, f"{name_of(run)}: buffer of {port}", shown_s(run, span_s), height=3.6, ax=ax)
     sums = [name for name in occupancy.columns if name == ACKS or name.endswith(OTHERS)]
     names = flow_names(run.scenario)
-    # A flow's colour is that of its place in this order. With few flows, or with named ones, the order is the same in
-    # every run, so that a flow has the same colour in all panels of a comparison.
+    # A flow's color is that of its place in this order. With few flows, or with named ones, the order is the same in
+    # every run, so that a flow has the same color in all panels of a comparison.
     order = list(flows) if flows is not None else names if len(names) <= len(PALETTE) else list(occupancy.columns)
-    colours = [GREY if name in sums else colour(order.index(name)) for name in occupancy.columns]
+    colors = [GREY if name in sums else color(order.index(name)) for name in occupancy.columns]
     panel.stackplot(
         occupancy.index,
         occupancy.to_numpy().T,
         step="post",
         labels=list(occupancy.columns),
-        colors=colours,
+        colors=colors,
         linewidth=0,
         rasterized=occupancy.size > MAX_SHAPES,
     )

@@ -72,14 +72,14 @@ def rates(
         steps = control_steps(run, name, span_s)
         panel.plot(series.index, series[name], color=GREEN, lw=1.1, label="data arrived")
         highest = float(series[name].max())
-        for column, colour, label in (
+        for column, color, label in (
             ("pacing_bps", BLUE, "pacing rate"),
             ("bandwidth_bps", VERMILION, "bandwidth estimate of BBR"),
         ):
             has_rate = steps[column].notna() & (steps[column] > 0)
             if has_rate.any():
                 rate = steps[column].where(has_rate) / 1e6
-                panel.step(steps["time_s"], rate, where="post", color=colour, lw=1.0, label=label)
+                panel.step(steps["time_s"], rate, where="post", color=color, lw=1.0, label=label)
                 highest = max(highest, float(rate.quantile(0.98)))
         draw_capacity(panel, run, [name], highest, NEAR)
         mark_changes(panel, run, span_s)

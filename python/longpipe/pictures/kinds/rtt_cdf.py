@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.kinds.kind import Kind
 from longpipe.pictures.recorded import Run, chosen_senders, name_of, of_flows, rows_of, trace, within
-from longpipe.pictures.style import DASHES, PALETTE, colour, figure_of, legend, logarithmic, plain, title_of, titled
+from longpipe.pictures.style import DASHES, PALETTE, color, figure_of, legend, logarithmic, plain, title_of, titled
 
 MAX_FLOWS: Final = 8
 # What a flow without a sender lacks.
@@ -33,7 +33,7 @@ def rtt_cdf(
     """Draws the cumulative distribution of RTT samples; from `traces.rtt`.
 
     One run is drawn with a line for each flow; without `flows`, for the `most` flows with the most samples (None for
-    all). Several runs are drawn with one line each, labelled with the run's key, for the samples of all `flows`
+    all). Several runs are drawn with one line each, labeled with the run's key, for the samples of all `flows`
     together. With `log`, the axis of RTTs is logarithmic.
     """
     several = runs if isinstance(runs, Mapping) else {"": runs}
@@ -54,7 +54,7 @@ def rtt_cdf(
         ordered_ms = np.sort(1e3 * rtts_s.to_numpy())
         shares = np.arange(1, len(ordered_ms) + 1) / len(ordered_ms)
         dashes = DASHES[number // len(PALETTE) % len(DASHES)]
-        panel.step(ordered_ms, shares, where="post", color=colour(number), ls=dashes, lw=1.2, label=label)
+        panel.step(ordered_ms, shares, where="post", color=color(number), ls=dashes, lw=1.2, label=label)
     if log:
         logarithmic(panel, "x")
     panel.set_ylim(0, 1)

@@ -102,21 +102,21 @@ def sequence(
         (events.sacked, PURPLE, 1.2, "SACK block"),
         (events.resent, VERMILION, 2.2, "retransmitted"),
     )
-    for order, (bars, colour, width, label) in enumerate(drawn):
+    for order, (bars, color, width, label) in enumerate(drawn):
         if bars.empty:
             continue
         times = bars["time_s"].to_numpy()
         ends = (np.column_stack([times, bars[edge].to_numpy() / divisor]) for edge in ("begin_bytes", "end_bytes"))
-        lines = LineCollection(list(np.stack(list(ends), axis=1)), colors=colour, linewidths=width, label=label)
+        lines = LineCollection(list(np.stack(list(ends), axis=1)), colors=color, linewidths=width, label=label)
         lines.set_rasterized(len(bars) > MAX_SHAPES)
         lines.set_zorder(2 + order)
         panel.add_collection(lines)
     low = min((frame["begin_bytes"].min() for frame in events[:2] if len(frame)), default=0)
     highest = top + 0.12 * max(top - low, 1)
     acks = events.acknowledged
-    for column, colour, label in (("ack_bytes", GREEN, "acknowledged"), ("window_bytes", ORANGE, "receiver's window")):
+    for column, color, label in (("ack_bytes", GREEN, "acknowledged"), ("window_bytes", ORANGE, "receiver's window")):
         if (acks[column] < highest).any():
-            panel.step(acks["time_s"], acks[column] / divisor, where="post", color=colour, lw=0.9, label=label)
+            panel.step(acks["time_s"], acks[column] / divisor, where="post", color=color, lw=0.9, label=label)
     if "events" in run.traces:
         happened = loss_events(run, name, span_s)
         mark(panel, happened, happened["begin_bytes"] / divisor, lost=(".", 3))

@@ -10,7 +10,7 @@ from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.kinds.kind import Kind
 from longpipe.pictures.kinds.throughput import arrived_bytes, averaged, note_on_arrivals, rates
 from longpipe.pictures.recorded import EmptyPictureError, Run, name_of, shown_flow, shown_s
-from longpipe.pictures.style import GREY, MAX_SHAPES, colour, legend, panels, titled
+from longpipe.pictures.style import GREY, MAX_SHAPES, color, legend, panels, titled
 
 MAX_FLOWS = 8
 
@@ -44,14 +44,14 @@ def shares(
     figure, (panel,) = panels(1, title, shown_s(run, span_s), height=3.6, ax=ax)
     below = np.zeros(len(parts))
     for number, name in enumerate(parts):
-        own_colour = GREY if name not in names else colour(number)
+        own_color = GREY if name not in names else color(number)
         flow_share = parts[name].fillna(0.0).to_numpy()
         panel.bar(
             parts.index,
             flow_share,
             interval_s,
             below,
-            color=own_colour,
+            color=own_color,
             label=shown_flow(run, str(name)),
             linewidth=0,
             rasterized=parts.size > MAX_SHAPES,

@@ -24,7 +24,7 @@ from longpipe.pictures.recorded import (
     trace,
     within,
 )
-from longpipe.pictures.style import DASHES, GREY, PALETTE, colour, interval_text, legend, panels, titled
+from longpipe.pictures.style import DASHES, GREY, PALETTE, color, interval_text, legend, panels, titled
 
 MAX_FLOWS = 8
 INTERVALS = 100
@@ -64,7 +64,7 @@ def draw_capacity(panel: Axes, run: Run, flows: Sequence[str], highest_mbps: flo
 
 
 def draw_capacities(panel: Axes, runs: Sequence[Run], flows: Sequence[str], highest_mbps: float) -> None:
-    """Draws the payload capacity of several runs: one line if all are equal, otherwise one in each run's colour.
+    """Draws the payload capacity of several runs: one line if all are equal, otherwise one in each run's color.
 
     The capacity is that for `flows`, or for all flows if none are given.
     """
@@ -75,7 +75,7 @@ def draw_capacities(panel: Axes, runs: Sequence[Run], flows: Sequence[str], high
         return
     for number, capacity in enumerate(capacities):
         if capacity is not None and capacity.median() <= NEAR * highest_mbps:
-            panel.step(capacity.index, capacity, where="post", color=colour(number), **_DOTTED)
+            panel.step(capacity.index, capacity, where="post", color=color(number), **_DOTTED)
             if CAPACITIES not in panel.get_legend_handles_labels()[1]:
                 panel.plot([], [], color=GREY, label=CAPACITIES, **_DOTTED)
 
@@ -160,7 +160,7 @@ def throughput(
         panel.plot(series.index, series[rest].sum(axis=1), color=GREY, lw=1.1, label=f"{len(rest)} others")
     for number, name in enumerate(names):
         style = DASHES[number // len(PALETTE) % len(DASHES)]
-        panel.plot(series.index, series[name], color=colour(number), ls=style, lw=1.1, label=shown_flow(run, name))
+        panel.plot(series.index, series[name], color=color(number), ls=style, lw=1.1, label=shown_flow(run, name))
     draw_capacity(panel, run, [*names, *rest], float(series.sum(axis=1).max()))
     mark_changes(panel, run, span_s)
     panel.set_ylim(bottom=0)

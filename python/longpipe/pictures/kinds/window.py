@@ -22,7 +22,7 @@ from longpipe.pictures.recorded import (
     trace,
     until_end,
 )
-from longpipe.pictures.style import GREY, Unit, colour, legend, panels, titled, unit_for
+from longpipe.pictures.style import GREY, Unit, color, legend, panels, titled, unit_for
 
 # What a flow without a sender lacks.
 LACKS = "congestion window"
@@ -73,9 +73,9 @@ def window(
         frame, (divisor, word) = steps[name], units[name]
         shade(panel, phases(run, name, span_s))
         mark_changes(panel, run, span_s)
-        panel.step(frame["time_s"], frame["cwnd_bytes"] / divisor, where="post", color=colour(0), lw=1.1, label="cwnd")
+        panel.step(frame["time_s"], frame["cwnd_bytes"] / divisor, where="post", color=color(0), lw=1.1, label="cwnd")
         threshold = frame["ssthresh_bytes"] / divisor
-        panel.step(frame["time_s"], threshold, where="post", color=colour(1), lw=1.1, ls="--", label="ssthresh")
+        panel.step(frame["time_s"], threshold, where="post", color=color(1), lw=1.1, ls="--", label="ssthresh")
         limit = configs[name]["receiver_window_bytes"] / divisor
         if limit <= NEAR * top:
             panel.axhline(limit, color=GREY, lw=0.9, ls=":", label="receiver's window")

@@ -364,7 +364,7 @@ class Window(Kind):
     def strength(self, evidence: Evidence) -> Strength:
         if evidence.proxy_used[1] >= max(HALF, evidence.window_used) or evidence.round_trips < FIRST_ROUND_TRIPS:
             return Strength.NONE
-        # A busy link fills any window with data, or with ACKs, that wait; if none wait, it is busy with other flows.
+        # At a busy link, the data or ACKs of this flow wait; if none wait, the link is busy with other flows.
         is_waiting = evidence.queued >= QUEUED or evidence.share >= FAIR
         if ((evidence.busy >= FULL or evidence.busy_back >= BUSY) and is_waiting) or evidence.queued >= HALF:
             return Strength.WEAK if evidence.window_used >= HALF else Strength.NONE

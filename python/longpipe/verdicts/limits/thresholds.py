@@ -70,5 +70,5 @@ ARRIVED_ROUND_TRIPS: Final = 2
 SLOW_START_ROUND_TRIPS: Final = 40
 # Segments per RTT, with full queues, below which a sender waits for a timeout: any window allows at least one.
 SEGMENTS_PER_ROUND_TRIP: Final = 0.5
-# Minimum RTO [ps] of the remedy against timeouts, which is that of RFC 6298.
+# Minimum RTO [ps] that the remedy for timeouts sets: that of RFC 6298.
 PATIENT_PS: Final = 10**12

@@ -49,7 +49,7 @@ def reproduce(
         False, "--sensitivity", help="Show the effect of each choice that the paper leaves open."
     ),
     readings: bool = typer.Option(
-        False, "--readings", help="Judge other readings of the paper's text by its statements and tables."
+        False, "--readings", help="Compare other interpretations of the paper's text with its statements and tables."
     ),
     beyond: bool = typer.Option(
         False, "--beyond", help="Run the extension beyond the paper instead, where there is one."

@@ -14,7 +14,7 @@ MISSES = 1
 
 def access(
     folder: Path = typer.Argument(FOLDER, help="Folder of random-access.csv and delays.csv."),
-    packets: int = typer.Option(20_000, min=1000, help="Datagrams at each load of random access."),
+    packets: int = typer.Option(20_000, min=1000, help="Number of datagrams at each load of random access."),
 ) -> None:
     """Print losses of random access, delays of requests and HARQ, and gains of fairness, beside independent numbers.
 

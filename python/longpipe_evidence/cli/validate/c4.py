@@ -14,7 +14,7 @@ FILE = Path("tests/data/c4/published.csv")
 
 def c4(
     file: Path = typer.Argument(FILE, help="CSV file of the published means."),
-    runs: int = typer.Option(5, min=1, help="Runs of each case and control, whose start times differ."),
+    runs: int = typer.Option(5, min=1, help="Number of runs of each case and control, with different start times."),
     changes: list[str] | None = typer.Option(
         None, "--set", metavar="FIELD=VALUE", help="Change a field of C4, such as tcp.congestion.rules=picoquic."
     ),

@@ -16,16 +16,16 @@ def fit(
     context: typer.Context,
     folder: Path = typer.Argument(help="Folder of runs.csv, fits.csv and captures; finished rows are kept."),
     seed: int = typer.Option(0, min=0, help="Seed of the paths."),
-    paths: int = typer.Option(40, min=0, help="Paths with tail drop."),
-    queues: int = typer.Option(16, min=0, help="Paths with AQM."),
-    mixed: int = typer.Option(60, min=0, help="Paths with other flows, a policer, jitter, steps, or AQM."),
+    paths: int = typer.Option(40, min=0, help="Number of paths with tail drop."),
+    queues: int = typer.Option(16, min=0, help="Number of paths with AQM."),
+    mixed: int = typer.Option(60, min=0, help="Number of paths with other flows, a policer, jitter, steps, or AQM."),
     control_paths: int = typer.Option(10, min=0, help="Number of paths on which all controls are captured."),
     loss_draws: int = typer.Option(
         20, min=1, help="Number of runs of BBR and Reno in Linux on each path with random losses."
     ),
     seeds: int = typer.Option(40, min=3, help="Number of pairs of runs for each prediction."),
     most: float | None = typer.Option(None, metavar="TIME", parser=seconds, help="Maximum duration, as in '20 s'."),
-    judge: bool = typer.Option(False, "--judge", help="Judge the rows of the folder; do not start Linux."),
+    judge: bool = typer.Option(False, "--judge", help="Evaluate the rows of the folder without running Linux."),
     collect: bool = typer.Option(False, "--collect", help="Run Linux only."),
 ) -> None:
     """Fit captures of Linux 6.1 over random paths, and judge estimates, intervals and predictions.

@@ -12,7 +12,9 @@ DIFFERENT = 1
 
 def kernel(
     control: list[str] | None = typer.Option(
-        None, metavar="NAME", help="Congestion control; repeat for more. Default: all that both have."
+        None,
+        metavar="NAME",
+        help="Congestion control; repeat for more. \\[default: all that Linux and longpipe both have]",
     ),
     rate: str = typer.Option("50 Mbit/s", help="Rate of the bottleneck."),
     round_trip: str = typer.Option("40 ms", help="Round-trip propagation time, without queueing."),

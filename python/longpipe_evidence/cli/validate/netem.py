@@ -15,7 +15,7 @@ def netem(
     cases: list[str] | None = typer.Argument(
         None, metavar="[CASE ...]", help="delay, uniform, normal, loss, bursts or rate; default: all."
     ),
-    datagrams: int = typer.Option(10_000, min=1000, help="Datagrams in each case, about 1000 per second."),
+    datagrams: int = typer.Option(10_000, min=1000, help="Number of datagrams in each case, at about 1000 per second."),
     within: float = typer.Option(
         0.2e-3, metavar="TIME", parser=seconds, show_default="0.2 ms", help="Delays that differ by less count as equal."
     ),

@@ -21,7 +21,7 @@ def ns2(
         ),
     ] = None,
     buffer: float | None = typer.Option(
-        None, metavar="PART", help="Only this buffer: 0.25, 0.5, 0.75 or 1 times the product."
+        None, metavar="PART", help="Only this buffer: 0.25, 0.5, 0.75 or 1 times the bandwidth-delay product."
     ),
     guard: bool = typer.Option(
         True, help="Reno and NewReno: no second fast retransmit in one window (bugFix_ of ns-2)."

@@ -13,7 +13,7 @@ def ns2_random(
     tcp: str | None = typer.Option(
         None, metavar="FLAVOR", help="Only this flavor: vanilla, tahoe, reno, newreno or sack."
     ),
-    cases: int = typer.Option(20, min=1, help="Cases of each flavor."),
+    cases: int = typer.Option(20, min=1, help="Number of cases of each flavor."),
     seed: int = typer.Option(0, min=0, help="Number of the first case."),
     csv: str | None = typer.Option(None, metavar="FILE|-", help="Write every case as CSV; - is stdout."),
 ) -> None:

@@ -13,7 +13,7 @@ FILE = Path("tests/data/scream/published.csv")
 def scream(
     file: Path = typer.Argument(FILE, help="CSV file of the published rates."),
     rules: str = typer.Option("2026-08", help="Text of the draft: 2026-08, 2025-03 or 2024-10."),
-    runs: int = typer.Option(2, min=1, help="Runs of each cell, whose start times differ."),
+    runs: int = typer.Option(2, min=1, help="Number of runs of each cell, with different start times."),
 ) -> None:
     """Print the rate of SCReAMv2 beside flows of TCP Prague over DualPI2, and the authors' rates.
 

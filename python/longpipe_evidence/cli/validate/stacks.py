@@ -12,7 +12,7 @@ def stacks(
     cases: int = typer.Option(20, min=1, help="Number of paths."),
     seed: int = typer.Option(0, min=0, help="Number of the first path."),
     duration: float = typer.Option(
-        30, metavar="TIME", parser=seconds, help="Duration of each run, from 1 s.", show_default="30 s"
+        30, metavar="TIME", parser=seconds, help="Duration of each run, at least 1 s.", show_default="30 s"
     ),
     csv: str | None = typer.Option(None, metavar="FILE|-", help="Write every path as CSV; - is stdout."),
 ) -> None:

@@ -25,7 +25,7 @@ def stacks_live(
         60,
         metavar="TIME",
         parser=seconds,
-        help="Transmission time of the data at the link's rate, for each path, from 1 s.",
+        help="Transmission time of the data of each path at the link's rate, at least 1 s.",
         show_default="60 s",
     ),
     csv: str | None = typer.Option(None, metavar="FILE|-", help="Write every path as CSV; - is stdout."),

@@ -27,10 +27,10 @@ _TESTS_OF_DISTANCES = 2000
 def starlink(
     file: Path = typer.Argument(FILE, help="CSV file of the measured numbers."),
     batches: int = typer.Option(
-        4, min=2, help="Batches of tests without a transport protocol, each with its own seed."
+        4, min=2, help="Number of batches of tests without a transport protocol, each with its own seed."
     ),
-    tests: int = typer.Option(250, min=20, help="Tests in each batch."),
-    runs: int = typer.Option(12, min=2, help="Runs of each congestion control and transfer."),
+    tests: int = typer.Option(250, min=20, help="Number of tests in each batch."),
+    runs: int = typer.Option(12, min=2, help="Number of runs of each congestion control and transfer."),
     csv: Path | None = typer.Option(None, metavar="FILE", help="Write the numbers of the model."),
     figures: Path | None = typer.Option(None, metavar="DIR", help="Write the figures of docs/starlink.md."),
 ) -> None:

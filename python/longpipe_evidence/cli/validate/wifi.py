@@ -15,7 +15,7 @@ def wifi(
         show_default="20 s",
         help="Simulated time of each run; its first second is not counted.",
     ),
-    runs: int = typer.Option(4, min=2, help="Runs of each case, each with its own seed."),
+    runs: int = typer.Option(4, min=2, help="Number of runs of each case, each with its own seed."),
 ) -> None:
     """Print the goodput of 5, 10, 20 and 50 saturated stations beside Bianchi's closed form, with 95 % intervals.
 

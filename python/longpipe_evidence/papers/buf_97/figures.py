@@ -19,7 +19,7 @@ from longpipe_evidence.papers.reproduction import Reproduction
 from longpipe_evidence.papers.seeds import mean_text
 from longpipe_evidence.papers.topology import topology
 
-COLOURS: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE)
+COLORS: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE)
 # The markers keep the lines distinguishable in greyscale.
 MARKERS: Final = ("o", "s", "^", "D", "v")
 # Efficiency below which a flavor's maximum is not a useful target.
@@ -53,18 +53,18 @@ def starts() -> Figure:
     figure = Figure(figsize=(11, 4), layout="constrained")
     first, later = figure.subplots(1, 2)
     readings = {"all data start at 0": PAPERS["buf-97"], "handshake": PAPERS["buf-97"].readings["handshake"]}
-    for (name, paper), colour, marker in zip(readings.items(), COLOURS, MARKERS, strict=False):
+    for (name, paper), color, marker in zip(readings.items(), COLORS, MARKERS, strict=False):
         scenario = paper.cells()[STARTS_CELL]
         result = simulate(scenario.with_(traces={"sequence": True, "arrivals": True}), 1)
         sequence, arrivals = result.traces["sequence"], result.traces["arrivals"]
         sent_ms = 1e3 * np.sort(
             sequence[sequence["event"] == SequenceEvent.SENT].groupby("flow")["time_s"].min().to_numpy()
         )
-        first.plot(sent_ms - sent_ms[0], np.arange(1, len(sent_ms) + 1), marker, color=colour, markersize=3, label=name)
+        first.plot(sent_ms - sent_ms[0], np.arange(1, len(sent_ms) + 1), marker, color=color, markersize=3, label=name)
         edges = np.arange(0.0, SHOWN_S + STEP_S / 2, STEP_S)
         received, _ = np.histogram(arrivals["time_s"], edges, weights=arrivals["bytes"])
         rate_mbps = 8e-6 * received / STEP_S
-        later.step(edges[:-1] + STEP_S / 2, rate_mbps, where="mid", color=colour, label=name)
+        later.step(edges[:-1] + STEP_S / 2, rate_mbps, where="mid", color=color, label=name)
     first.set_xlabel("first data of a source after that of the first source [ms]")
     first.set_ylabel("sources that have started")
     later.set_xlabel("time [s]")
@@ -86,12 +86,12 @@ def against_buffer(reproduction: Reproduction, metric: str) -> Figure:
     """Draws a metric against the buffer: a panel per link, a line per number of sources, rings at the knees."""
     figure = Figure(figsize=(13, 5.2), layout="constrained")
     for panel, (network, link) in zip(figure.subplots(1, 3, sharey=True), LINKS.items(), strict=True):
-        for sources, colour, marker in zip(link.sources, COLOURS, MARKERS, strict=False):
+        for sources, color, marker in zip(link.sources, COLORS, MARKERS, strict=False):
             _curve(
                 panel,
                 curve(reproduction, network, sources, metric),
                 f"N {sources}",
-                colour,
+                color,
                 marker,
                 knees=metric != "fairness",
             )
@@ -115,15 +115,13 @@ def how_much_buffer(needed: pd.DataFrame) -> Figure:
     panels = figure.subplots(2, len(LINKS), sharex=True, sharey="row")
     for (above, below), (network, link) in zip(panels.T, LINKS.items(), strict=True):
         needed_on_link = needed[needed["network"] == network]
-        for (tcp, lines), colour, marker in zip(
-            needed_on_link.groupby("tcp", sort=False), COLOURS, MARKERS, strict=True
-        ):
-            style = {"color": colour, "marker": marker, "markersize": 5, "linewidth": 1.3}
+        for (tcp, lines), color, marker in zip(needed_on_link.groupby("tcp", sort=False), COLORS, MARKERS, strict=True):
+            style = {"color": color, "marker": marker, "markersize": 5, "linewidth": 1.3}
             name = NAMES[str(tcp)]
             above.plot(lines["sources"], lines["needed_bdp"], label=name, **style)
             poor = lines[lines["best_efficiency"] < GOOD]
-            above.plot(poor["sources"], poor["needed_bdp"], marker, color=colour, markersize=5, markerfacecolor="white")
-            above.fill_between(lines["sources"], lines["lowest_bdp"], lines["highest_bdp"], color=colour, alpha=0.1)
+            above.plot(poor["sources"], poor["needed_bdp"], marker, color=color, markersize=5, markerfacecolor="white")
+            above.fill_between(lines["sources"], lines["lowest_bdp"], lines["highest_bdp"], color=color, alpha=0.1)
             below.plot(lines["sources"], lines["small_efficiency"], label=name, **style)
         sources = np.geomspace(needed_on_link["sources"].min(), needed_on_link["sources"].max(), 50)
         above.plot(sources, 1 / np.sqrt(sources), color="0.3", linestyle="--", linewidth=1, label="BDP / √N")
@@ -147,16 +145,16 @@ def how_much_buffer(needed: pd.DataFrame) -> Figure:
     return figure
 
 
-def _curve(axes: Axes, points: pd.DataFrame, label: str, colour: str, marker: str, *, knees: bool) -> None:
+def _curve(axes: Axes, points: pd.DataFrame, label: str, color: str, marker: str, *, knees: bool) -> None:
     """Draws means with intervals, single runs as crosses, and a ring at the knee if `knees` is true."""
     x, mean = points["buffer_rtt"], points["mean"]
     # One seed gives no interval; error bars of NaN would still appear in the legend.
     margins = None if points["mean_low"].isna().all() else (mean - points["mean_low"], points["mean_high"] - mean)
-    axes.errorbar(x, mean, margins, color=colour, marker=marker, markersize=5, linewidth=1.3, capsize=2, label=label)
-    axes.plot(x, points["deterministic"], "x", color=colour, markersize=5, alpha=0.6)
+    axes.errorbar(x, mean, margins, color=color, marker=marker, markersize=5, linewidth=1.3, capsize=2, label=label)
+    axes.plot(x, points["deterministic"], "x", color=color, markersize=5, alpha=0.6)
     if knees:
         at = knee(x, mean)
-        axes.plot(at, np.interp(np.log(at), np.log(x), mean), "o", markersize=13, markerfacecolor="none", color=colour)
+        axes.plot(at, np.interp(np.log(at), np.log(x), mean), "o", markersize=13, markerfacecolor="none", color=color)
 
 
 def _buffer_axis(axes: Axes, cells: tuple[int, ...], round_trip_cells: int) -> None:

@@ -13,7 +13,7 @@ from longpipe_evidence.papers.seeds import counted
 from longpipe_evidence.papers.topology import topology
 
 # Markers for the smaller and the larger buffer, and for fewer and more sources.
-COLOURS: Final = (VERMILION, BLUE)
+COLORS: Final = (VERMILION, BLUE)
 MARKERS: Final = ("o", "s")
 
 
@@ -77,15 +77,15 @@ def _panel(axes: Axes, points: pd.DataFrame) -> None:
     for _, buffers in points.groupby("sources"):
         smaller = buffers["buffer_cells"].min()
         for point in buffers.to_dict("records"):
-            colour = COLOURS[int(point["buffer_cells"] > smaller)]
+            color = COLORS[int(point["buffer_cells"] > smaller)]
             marker = MARKERS[int(point["sources"] > points["sources"].min())]
             x, y = point["mean_fairness"], point["mean_efficiency"]
             published = point["published_fairness"], point["published_efficiency"]
-            axes.hlines(y, point["mean_low_fairness"], point["mean_high_fairness"], color=colour, lw=0.6, alpha=0.5)
-            axes.vlines(x, point["mean_low_efficiency"], point["mean_high_efficiency"], color=colour, lw=0.6, alpha=0.5)
-            axes.plot([published[0], x], [published[1], y], color=colour, linewidth=1.4)
-            axes.plot(*published, marker, markerfacecolor="white", markeredgecolor=colour, markersize=7, zorder=3)
-            axes.plot(x, y, marker, color=colour, markersize=6, zorder=4)
+            axes.hlines(y, point["mean_low_fairness"], point["mean_high_fairness"], color=color, lw=0.6, alpha=0.5)
+            axes.vlines(x, point["mean_low_efficiency"], point["mean_high_efficiency"], color=color, lw=0.6, alpha=0.5)
+            axes.plot([published[0], x], [published[1], y], color=color, linewidth=1.4)
+            axes.plot(*published, marker, markerfacecolor="white", markeredgecolor=color, markersize=7, zorder=3)
+            axes.plot(x, y, marker, color=color, markersize=6, zorder=4)
 
 
 def _legend(points: pd.DataFrame) -> list[Line2D]:
@@ -93,12 +93,12 @@ def _legend(points: pd.DataFrame) -> list[Line2D]:
     sources = sorted(points["sources"].unique())
     interval = "mean, 95 % interval" if points["mean_low_efficiency"].notna().any() else "with 1 seed, no interval"
 
-    def handle(label: str, marker: str = "D", colour: str = "0.3", filling: str | None = None) -> Line2D:
-        return Line2D([], [], linestyle="", label=label, marker=marker, color=colour, markerfacecolor=filling or colour)
+    def handle(label: str, marker: str = "D", color: str = "0.3", filling: str | None = None) -> Line2D:
+        return Line2D([], [], linestyle="", label=label, marker=marker, color=color, markerfacecolor=filling or color)
 
     return [
         handle("published", filling="white"),
         handle(f"simulated {interval}"),
         *(handle(f"{n} sources", marker) for n, marker in zip(sources, MARKERS, strict=True)),
-        *(handle(f"{size} buffer", "D", colour) for size, colour in zip(("smaller", "larger"), COLOURS, strict=True)),
+        *(handle(f"{size} buffer", "D", color) for size, color in zip(("smaller", "larger"), COLORS, strict=True)),
     ]

@@ -34,7 +34,7 @@ def _difference(runs: pd.DataFrame, metric: str, more: Chosen, less: Chosen) -> 
 
 
 def _of_rates(runs: pd.DataFrame, network: str) -> pd.DataFrame:
-    """Returns the runs of Tables 3 to 9: every TCP, policy and GR with VBR of 300 ms."""
+    """Returns the runs of Tables 3 to 9: all TCP variants, policies and guaranteed rates with VBR bursts of 300 ms."""
     return runs[runs["table"].notna() & (runs["table"] != PERIODS) & (runs["network"] == network)]
 
 
@@ -128,7 +128,7 @@ def _starvation_decides(runs: pd.DataFrame) -> Iterator[Condition]:
     short = short[(short["buffer_cells"] == long["buffer_cells"].iloc[0]) & (short["policy"] == "selective-drop")]
 
     def gain(chosen: pd.DataFrame) -> pd.Series:
-        """Returns the efficiency with a GR of .5 minus the efficiency without one."""
+        """Returns the efficiency with a GR of 0.5 minus the efficiency without one."""
         with_rate, without = (mean_by_seed(chosen, "true_efficiency", guaranteed_rate=rate) for rate in (0.5, 0.0))
         return with_rate - without
 

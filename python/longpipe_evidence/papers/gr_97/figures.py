@@ -24,7 +24,7 @@ from longpipe_evidence.papers.topology import topology
 FloatArray = npt.NDArray[np.float64]
 
 # Markers that keep the levels distinguishable in greyscale.
-COLOURS: Final = (BLUE, VERMILION, GREEN)
+COLORS: Final = (BLUE, VERMILION, GREEN)
 MARKERS: Final = ("o", "s", "^")
 FACTORS: Final = {"policy": "policy", "guaranteed_rate": "GR", "tcp": "TCP flavor"}
 # Parameters of Figure 2: rates, time shown [s], steps, and the on and off times of VBR [s].
@@ -161,14 +161,14 @@ def _panel(axes: Axes, chosen: pd.DataFrame, factor: str, *, joined: bool) -> No
     plain(axes)
     axes.set_xlim(0, 1.04)
     axes.set_ylim(0, 1.09)
-    for level, colour, marker in zip(_levels(chosen, factor), COLOURS, MARKERS, strict=False):
+    for level, color, marker in zip(_levels(chosen, factor), COLORS, MARKERS, strict=False):
         of_level = chosen[chosen[factor] == level]
         published = of_level["published_fairness"], of_level["published_efficiency"]
         mean = of_level["mean_fairness"], of_level["mean_efficiency"]
         if joined:
-            axes.plot([published[0], mean[0]], [published[1], mean[1]], color=colour, linewidth=0.8, alpha=0.6)
-        axes.plot(*published, marker, markerfacecolor="none", markeredgecolor=colour, markersize=6, alpha=0.7)
-        axes.plot(*mean, marker, color=colour, markersize=5, alpha=0.8, markeredgewidth=0)
+            axes.plot([published[0], mean[0]], [published[1], mean[1]], color=color, linewidth=0.8, alpha=0.6)
+        axes.plot(*published, marker, markerfacecolor="none", markeredgecolor=color, markersize=6, alpha=0.7)
+        axes.plot(*mean, marker, color=color, markersize=5, alpha=0.8, markeredgewidth=0)
 
 
 def _levels(chosen: pd.DataFrame, factor: str) -> list[Any]:
@@ -176,13 +176,13 @@ def _levels(chosen: pd.DataFrame, factor: str) -> list[Any]:
 
 
 def _of_levels(chosen: pd.DataFrame, factor: str, unit: str = "") -> list[Line2D]:
-    levels = zip(_levels(chosen, factor), COLOURS, MARKERS, strict=False)
-    return [_handle(f"{NAMES.get(level, level)}{unit}", marker, colour, colour) for level, colour, marker in levels]
+    levels = zip(_levels(chosen, factor), COLORS, MARKERS, strict=False)
+    return [_handle(f"{NAMES.get(level, level)}{unit}", marker, color, color) for level, color, marker in levels]
 
 
 def _of_sources() -> list[Line2D]:
     return [_handle("published", "D", "0.4", "none"), _handle("simulated mean", "D", "0.4", "0.4")]
 
 
-def _handle(label: str, marker: str, colour: str, filling: str) -> Line2D:
-    return Line2D([], [], linestyle="", label=label, marker=marker, color=colour, markerfacecolor=filling)
+def _handle(label: str, marker: str, color: str, filling: str) -> Line2D:
+    return Line2D([], [], linestyle="", label=label, marker=marker, color=color, markerfacecolor=filling)

@@ -130,7 +130,7 @@ COUNTED_BY: Final = ("network", "sources", "buffer_cells", "tcp", "vbr_period_ms
 
 
 def starved(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Returns the number of runs by efficiency under strict priority, in steps of .1, by all factors but the policy.
+    """Returns the number of runs by efficiency under strict priority, in steps of 0.1, by all factors but the policy.
 
     The last column counts efficiencies of 1 and more, which the cells that VBR sends less than its mean rate permit.
     """

@@ -10,7 +10,7 @@ from longpipe_evidence.papers.names import NAMES
 from longpipe_evidence.papers.reproduction import Reproduction
 from longpipe_evidence.papers.seeds import counted
 
-COLOURS: Final = {"newreno": BLUE, "vegas": VERMILION}
+COLORS: Final = {"newreno": BLUE, "vegas": VERMILION}
 PANELS: Final = {"utilization": "share of 10 Mbit/s in use", "mean_queue": "mean queue [packets]"}
 
 
@@ -20,11 +20,11 @@ def figures(reproduction: Reproduction) -> dict[str, Figure]:
     figure = Figure(figsize=(9, 4), layout="constrained")
     panels = figure.subplots(1, len(PANELS))
     for panel, (metric, label) in zip(panels, PANELS.items(), strict=True):
-        for tcp, colour in COLOURS.items():
+        for tcp, color in COLORS.items():
             for index, pair in enumerate(PAIRS):
                 values = runs[(runs["pair"] == pair) & (runs["tcp"] == tcp)][metric]
                 panel.plot(
-                    [index] * len(values), values, "o", color=colour, alpha=0.7, label=NAMES[tcp] if index == 0 else ""
+                    [index] * len(values), values, "o", color=color, alpha=0.7, label=NAMES[tcp] if index == 0 else ""
                 )
         panel.set_xticks(range(len(PAIRS)), [name.replace(" - ", "\n") for name in PAIRS.values()], fontsize=8)
         panel.set_ylabel(label)

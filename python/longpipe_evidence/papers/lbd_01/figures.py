@@ -16,7 +16,7 @@ from longpipe_evidence.papers.names import NAMES
 from longpipe_evidence.papers.topology import topology
 
 # Markers that keep the flavors distinguishable in greyscale.
-COLOURS: Final = {"reno": VERMILION, "newreno": BLUE, "sack": GREEN, "tahoe": ASH, "vegas": PURPLE}
+COLORS: Final = {"reno": VERMILION, "newreno": BLUE, "sack": GREEN, "tahoe": ASH, "vegas": PURPLE}
 MARKERS: Final = {"reno": "o", "newreno": "s", "sack": "^", "tahoe": "v", "vegas": "D"}
 # From the smallest to the largest W*.
 SHADES: Final = ("#440154", "#414487", "#2a788e", "#22a884", "#7ad151", "#d8c219")
@@ -57,7 +57,7 @@ def utilization(reproduction: TransferReproduction) -> Figure:
             _line(panel, tcp, of_flavor["w_star_packets"], of_flavor["utilization"], beyond=tcp in FLAVORS_BEYOND)
         for point in printed[printed["buffer_bdp"] == buffer].to_dict("records"):
             mu = _bits(reproduction) / (point["w_star_packets"] * 50e3 * point["published"])
-            style = {"markeredgecolor": COLOURS[point["tcp"]], "markerfacecolor": "none", "markersize": 11}
+            style = {"markeredgecolor": COLORS[point["tcp"]], "markerfacecolor": "none", "markersize": 11}
             panel.plot(point["w_star_packets"], mu, MARKERS[point["tcp"]], **style)
         panel.set_title(f"B = {buffer:g} W*", loc="left", fontsize=10)
         panel.set_ylim(0, 1.02)
@@ -79,7 +79,7 @@ def throughput(reproduction: TransferReproduction, tcp: str) -> Figure:
         panel.plot(steps["s"], steps["throughput"], color=shade, linewidth=1.3)
         panel.axhline(1.0, color="0.75", linewidth=0.8, zorder=0)
         lost = course.lost["s"]
-        panel.plot(lost, [0.03] * len(lost), "|", color=COLOURS["reno"], markersize=7, markeredgewidth=0.8)
+        panel.plot(lost, [0.03] * len(lost), "|", color=COLORS["reno"], markersize=7, markeredgewidth=0.8)
         plain(panel)
         panel.set_title(f"W* = {w_star}", loc="left", fontsize=10)
         panel.set_xlim(0, THROUGHPUT_S)
@@ -164,7 +164,7 @@ def _line(axes: Axes, tcp: str, x: pd.Series, y: pd.Series, *, beyond: bool) -> 
         x,
         y,
         marker=MARKERS[tcp],
-        color=COLOURS[tcp],
+        color=COLORS[tcp],
         linestyle="--" if beyond else "-",
         linewidth=1.0 if beyond else 1.5,
         markersize=4.5,
@@ -178,12 +178,12 @@ def _sequence(axes: Axes, course: Course, until_s: float) -> None:
     parts = (
         (course.acknowledged, "acknowledged", ".", SKY, 1.0),
         (course.sent, "sent", ".", "#000000", 1.6),
-        (course.lost, "lost", "x", COLOURS["reno"], 4.0),
+        (course.lost, "lost", "x", COLORS["reno"], 4.0),
     )
-    for frame, label, marker, colour, size in parts:
+    for frame, label, marker, color, size in parts:
         chosen = frame[frame["s"] <= until_s]
         # Thousands of points are drawn as an image within the SVG.
-        axes.plot(chosen["s"], chosen["packet"], marker, color=colour, markersize=size, label=label, rasterized=True)
+        axes.plot(chosen["s"], chosen["packet"], marker, color=color, markersize=size, label=label, rasterized=True)
     axes.set_xlabel("time [s]")
     axes.set_ylabel("packet")
     axes.set_xlim(0, until_s)

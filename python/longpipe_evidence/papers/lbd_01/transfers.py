@@ -24,7 +24,7 @@ PACKET_BYTES: Final = 640
 SEGMENTS: Final = 12_500
 MSS: Final = PACKET_BYTES - HEADER_BYTES
 
-# The behaviour of the version of ns-2 (2000) used in the paper, and access links that reproduce the times in the
+# The behavior of the version of ns-2 (2000) used in the paper, and access links that reproduce the times in the
 # paper's section 4.2.
 BASE: Final = Scenario(defaults="1996").with_(
     **{

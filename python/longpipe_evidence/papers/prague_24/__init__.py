@@ -10,13 +10,13 @@ from longpipe_evidence.papers.prague_24.claims import CLAIMS
 from longpipe_evidence.papers.replicated import ReplicatedPaper
 
 ID: Final = "prague-24"
-# Buffers of the artefact [BDP]; a BDP of 100 Mbit/s and 10 ms has 125 kB.
+# Buffers of the artifact [BDP]; a BDP of 100 Mbit/s and 10 ms has 125 kB.
 BUFFERS_BDP: Final = (0.5, 1, 2, 4, 8)
 BDP_BYTES: Final = 125_000
 LINK_BPS: Final = 100e6
 # Threshold of marks in `fq`, and target of the AQMs.
 AQM_TARGET: Final = "5 ms"
-# Rate of IP packets of 1500 bytes: the artefact's token bucket of 100 Mbit/s also counts Ethernet headers of 14 bytes.
+# Rate of IP packets of 1500 bytes: the artifact's token bucket of 100 Mbit/s also counts Ethernet headers of 14 bytes.
 IP_RATE_BPS: Final = 99_075_297
 LEGACY: Final[dict[str, dict[str, object]]] = {
     "cubic": {"congestion": "cubic"},
@@ -39,14 +39,14 @@ BASE: Final = Scenario(defaults="1996").with_(
             "exit_delay": "0 s",
             "group": [{"name": "legacy", "tcp": LEGACY["cubic"]}, {"name": "prague", "tcp": PRAGUE}],
         },
-        # The artefact starts both flows by remote commands, at times that it does not control.
+        # The artifact starts both flows by remote commands, at times that it does not control.
         "start": {"kind": "random", "over": "1 s"},
     }
 )
 
 
 def queue_of(queue: str, buffer_bdp: float) -> dict[str, object]:
-    """Returns the policy and the buffer of one of the six queues, by the artefact's commands."""
+    """Returns the policy and the buffer of one of the six queues, by the artifact's commands."""
     byte_limit = int(buffer_bdp * BDP_BYTES)
     packets = f"{byte_limit // 1500 + 1} packets"
     # Of the notebook of commit 66e3977. Earlier commands had `ce_threshold`, and targets that grew with the buffer.
@@ -144,7 +144,7 @@ PAPER: Final = ReplicatedPaper(
     },
     conditions=(
         "One Prague flow and one other flow, 100 Mbit/s, 10 ms, 60 s. Both start within the first second, at times "
-        "drawn from the seed. Numbers of the artefact's figures, means of ten runs."
+        "drawn from the seed. Numbers of the artifact's figures, means of ten runs."
     ),
     seeds=3,
 )

@@ -95,7 +95,7 @@ def _claim(number: int, text: str, conditions: Conditions) -> Claim:
 
 CLAIMS: Final = (
     _claim(1, "Prague gets more, or less, than half of the link in the same cells", _signs),
-    _claim(2, "Prague's shares are those of the artefact", _distances),
+    _claim(2, "Prague's shares are those of the artifact", _distances),
     _claim(3, "A FIFO that marks starves Prague beside CUBIC without ECN", _marked_alone),
     _claim(4, "A FIFO that marks starves CUBIC with classic ECN beside Prague", _marked_together),
     _claim(5, "FQ-CoDel gives both flows the same rate", _isolated),

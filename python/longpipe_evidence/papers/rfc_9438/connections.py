@@ -34,7 +34,7 @@ NAMES: Final = {
 }
 # Minimum loss rate that is simulated: at a lower one, six losses take more than 12 million segments.
 MIN_LOSS_RATE: Final = 5e-7
-# Number of segments of a run, within the limits on the number of its losses.
+# Number of segments of a run, unless fewer or more are needed for MIN_LOSSES to MAX_LOSSES losses.
 SEGMENTS: Final = 2_500_000
 MIN_LOSSES: Final = 6
 MAX_LOSSES: Final = 100

@@ -37,10 +37,10 @@ def response(reproduction: TableReproduction) -> Figure:
     figure = Figure(figsize=(11, 4.8), layout="constrained")
     for panel, (table, trip) in zip(figure.subplots(1, 2, sharey=True), (("1", "100 ms"), ("2", "10 ms")), strict=True):
         of_table = reproduction.rows[reproduction.rows["table"] == table]
-        for control, (colour, marker) in STYLES.items():
+        for control, (color, marker) in STYLES.items():
             rows = of_table[of_table["control"] == control]
-            panel.plot(rows["loss"], rows["published"], "-", color=colour, linewidth=1.0)
-            panel.plot(rows["loss"], rows["simulated"], marker, color=colour, markersize=6, label=NAMES[control])
+            panel.plot(rows["loss"], rows["published"], "-", color=color, linewidth=1.0)
+            panel.plot(rows["loss"], rows["simulated"], marker, color=color, markersize=6, label=NAMES[control])
         plain(panel)
         panel.set_xscale("log")
         panel.set_yscale("log")
@@ -60,10 +60,10 @@ def losses(runs: pd.DataFrame) -> Figure:
     panel = figure.subplots()
     means = by_loss(runs)
     for control in SWEPT:
-        colour, marker, name = LOSS_STYLES[control]
+        color, marker, name = LOSS_STYLES[control]
         of_control = runs[runs["control"] == control]
-        panel.plot(means["loss"], means[control], "-", marker=marker, color=colour, markersize=5, label=name)
-        panel.plot(of_control["loss"], of_control["goodput_mbps"], ".", color=colour, markersize=3, alpha=0.6)
+        panel.plot(means["loss"], means[control], "-", marker=marker, color=color, markersize=5, label=name)
+        panel.plot(of_control["loss"], of_control["goodput_mbps"], ".", color=color, markersize=3, alpha=0.6)
     plain(panel)
     panel.set_xscale("log")
     panel.set_xlabel("share of packets lost")

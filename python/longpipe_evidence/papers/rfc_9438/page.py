@@ -24,7 +24,7 @@ TITLES: Final = {
 
 
 def grids(results: Results) -> tuple[Grid, ...]:
-    """Returns a table for each of the three: printed, simulated, error."""
+    """Returns three tables: the printed windows, the simulated ones, and the errors."""
     rows = results.frame("tables")
     return tuple(_table(rows[rows["table"] == table], table) for table in TITLES if table in set(rows["table"]))
 

@@ -9,8 +9,8 @@ from longpipe.pictures.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from longpipe_evidence.papers.lbd_01.transfers import W_STARS
 from longpipe_evidence.papers.today.paths import PATHS, QUEUE_NAMES, SENDERS
 
-# Markers that distinguish the lines without colour.
-COLOURS: Final = (VERMILION, ORANGE, SKY, GREEN, PURPLE, BLUE)
+# Markers that distinguish the lines without color.
+COLORS: Final = (VERMILION, ORANGE, SKY, GREEN, PURPLE, BLUE)
 MARKERS: Final = ("o", "s", "P", "^", "D", "v")
 
 
@@ -39,9 +39,9 @@ def _grid(runs: pd.DataFrame, factor: str, names: dict[str, str], title: str) ->
     for row, metric in zip(panels, ("efficiency", "fairness"), strict=True):
         for panel, (network, path) in zip(row, PATHS.items(), strict=True):
             of_link = chosen[chosen["network"] == network]
-            for (level, name), colour, marker in zip(names.items(), COLOURS, MARKERS, strict=False):
+            for (level, name), color, marker in zip(names.items(), COLORS, MARKERS, strict=False):
                 line = of_link[of_link[factor] == level].groupby("buffer_rtt")[metric].mean()
-                panel.plot(line.index, line, color=colour, marker=marker, markersize=5, linewidth=1.3, label=name)
+                panel.plot(line.index, line, color=color, marker=marker, markersize=5, linewidth=1.3, label=name)
             if metric == "efficiency":
                 panel.set_title(f"{path.name}: {path.rate}, {path.round_trip}", loc="left", fontsize=10)
             else:
@@ -62,10 +62,10 @@ def of_transfers(runs: pd.DataFrame) -> Figure:
     buffers = (0.25, 0.5, 0.75, 1.0)
     panels = figure.subplots(1, len(buffers), sharey=True)
     for panel, buffer in zip(panels, buffers, strict=True):
-        for (tcp, name), colour, marker in zip(SENDERS.items(), (VERMILION, GREEN, BLUE), MARKERS, strict=False):
+        for (tcp, name), color, marker in zip(SENDERS.items(), (VERMILION, GREEN, BLUE), MARKERS, strict=False):
             transfers = chosen[(chosen["tcp"] == tcp) & (chosen["buffer_bdp"] == buffer)]
             line = transfers.groupby("w_star_packets")["utilization"].mean()
-            panel.plot(line.index, line, color=colour, marker=marker, markersize=5, linewidth=1.3, label=name)
+            panel.plot(line.index, line, color=color, marker=marker, markersize=5, linewidth=1.3, label=name)
         panel.set_title(f"B = {buffer:g} W*", loc="left", fontsize=10)
         panel.set_xscale("log", base=2)
         panel.set_xticks(W_STARS, [str(w) for w in W_STARS])

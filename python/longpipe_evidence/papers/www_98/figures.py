@@ -17,8 +17,8 @@ from longpipe_evidence.papers.www_98.claims import FLAVORS
 from longpipe_evidence.papers.www_98.summaries import NETWORKS, replicated
 from longpipe_evidence.papers.www_98.variation import LETTERS, LEVEL
 
-# Colours of the policies.
-COLOURS: Final = (BLUE, VERMILION)
+# Colors of the policies.
+COLORS: Final = (BLUE, VERMILION)
 # Buffers of the experiments [RTT], at the positions 0, 1, ... of the horizontal axis.
 BUFFERS: Final = ("0.5", "1", "2")
 POLICIES: Final = {"epd": "EPD", "selective-drop": "Selective Drop"}
@@ -63,8 +63,8 @@ def by_buffer(reproduction: Reproduction, metric: str) -> Figure:
     bars = "bars hold 95 % of single runs" if reproduction.seeds > 1 else "no interval"
     figure.suptitle(f"www-98, {metric}: published, and simulated with {counted(reproduction.seeds)} ({bars})")
     handles = [
-        Line2D([], [], color=colour, marker="o", label=f"{name}, simulated mean")
-        for name, colour in zip(POLICIES.values(), COLOURS, strict=True)
+        Line2D([], [], color=color, marker="o", label=f"{name}, simulated mean")
+        for name, color in zip(POLICIES.values(), COLORS, strict=True)
     ]
     handles.append(Line2D([], [], color="0.3", linestyle="", marker="D", markerfacecolor="white", label="published"))
     figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
@@ -74,14 +74,12 @@ def by_buffer(reproduction: Reproduction, metric: str) -> Figure:
 def _panel(panel: Axes, chosen: pd.DataFrame) -> None:
     """Draws the rows of a link and a flavor; the policies are shifted to the left and to the right of each buffer."""
     plain(panel)
-    for (policy, colour), shift in zip(zip(POLICIES, COLOURS, strict=True), (-0.08, 0.08), strict=True):
+    for (policy, color), shift in zip(zip(POLICIES, COLORS, strict=True), (-0.08, 0.08), strict=True):
         of_policy = chosen[chosen["policy"] == policy].sort_values("buffer_bdp").reset_index(drop=True)
         positions = of_policy.index + shift
-        panel.vlines(positions, of_policy["low"], of_policy["high"], color=colour, linewidth=4, alpha=0.25)
-        panel.plot(positions, of_policy["mean"], color=colour, marker="o", markersize=4, linewidth=1.2)
-        panel.plot(
-            positions, of_policy["published"], "D", markerfacecolor="white", markeredgecolor=colour, markersize=6
-        )
+        panel.vlines(positions, of_policy["low"], of_policy["high"], color=color, linewidth=4, alpha=0.25)
+        panel.plot(positions, of_policy["mean"], color=color, marker="o", markersize=4, linewidth=1.2)
+        panel.plot(positions, of_policy["published"], "D", markerfacecolor="white", markeredgecolor=color, markersize=6)
     panel.set_xticks(range(len(BUFFERS)), list(BUFFERS))
 
 

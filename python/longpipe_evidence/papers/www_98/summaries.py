@@ -37,7 +37,7 @@ def replicated(runs: pd.DataFrame, network: str, metric: str, factors: Sequence[
 def variation(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """Returns Tables 5, 8 and 11 for efficiency (E) and fairness (F): sums of squares, percent of total variation.
 
-    Each seed is analysed as the paper analysed its runs; `mean_` is over seeds, with a 95 % interval from `percent_low`
+    Each seed is analyzed as the paper analyzed its runs; `mean_` is over seeds, with a 95 % interval from `percent_low`
     to `percent_high`.
     """
     rows = []

@@ -1,6 +1,6 @@
 """The analysis of variation of ATM Forum/98-0876, and conditions on its shares and effects.
 
-Each seed is analysed as the paper analysed its one set of runs: 24 runs per link, main effects and interactions of two
+Each seed is analyzed as the paper analyzed its one set of runs: 24 runs per link, main effects and interactions of two
 factors, and 90 % intervals from the residual.
 """
 

@@ -27,7 +27,7 @@ NUMBER: Final = struct.Struct("=I")
 
 
 def build() -> None:
-    """Creates the two devices; neighbour entries are set, so that no datagram waits for address resolution."""
+    """Creates the two devices; neighbor entries are set, so that no datagram waits for address resolution."""
     _lines("ip", "", ["netns add t", "link add t0 type veth peer t1 netns t"])
     for space, device, other in (("", "t0", "t1"), ("t", "t1", "t0")):
         mac = f"02:00:00:00:09:0{other[1]}"

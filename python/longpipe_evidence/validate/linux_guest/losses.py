@@ -123,10 +123,10 @@ def _program(seen: int, listed: int) -> bytes:
 def _load(program: bytes) -> int:
     """Loads a BPF program into the kernel. Returns its descriptor; raises OSError with the verifier's log."""
     code = ctypes.create_string_buffer(program, len(program))
-    licence = ctypes.create_string_buffer(b"Apache-2.0")
+    license_name = ctypes.create_string_buffer(b"Apache-2.0")
     log = ctypes.create_string_buffer(1 << 16)
     attributes = struct.pack(
-        "=IIQQIIQ", SCHED_CLS, len(program) // 8, _pointer(code), _pointer(licence), 1, len(log), _pointer(log)
+        "=IIQQIIQ", SCHED_CLS, len(program) // 8, _pointer(code), _pointer(license_name), 1, len(log), _pointer(log)
     )
     try:
         return _bpf(PROG_LOAD, attributes)

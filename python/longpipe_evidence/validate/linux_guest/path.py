@@ -198,7 +198,7 @@ def _link(number: int, near: str, near_space: str, far: str, far_space: str) -> 
 
 
 def _addressed(space: str, links: Sequence[_Link], addresses: Mapping[str, str]) -> list[str]:
-    """Configures the devices and the neighbour table of a namespace, so that no packet waits for an address."""
+    """Configures the devices and the neighbor table of a namespace, so that no packet waits for an address."""
     lines = ["link set lo up"]
     for number, link in enumerate(links):
         ends = (link[0], link[1], 1), (link[2], link[3], 2)

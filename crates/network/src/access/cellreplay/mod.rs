@@ -238,7 +238,7 @@ impl Replay {
         }
     }
 
-    /// Drops this number of packets from a place on, counted from the earliest packet of the link.
+    /// Drops `count` packets, beginning with the one at `place`; the earliest packet of the link is at 0.
     fn drop_packets(&mut self, number: usize, place: usize, count: u64, now: Time, stations: &mut impl Stations) {
         (0..count).for_each(|_| stations.discard_at(number, place, now));
         self.dropped += count;

@@ -369,7 +369,7 @@ fn no_packet_departs_before_its_arrival() {
 }
 
 #[test]
-fn the_begin_of_recordings_is_left_out() {
+fn beginning_of_recordings_is_skipped() {
     let light = vec![vec![0, 99, 0], vec![2100, 7, 0, 1], vec![2200, 7, 0], vec![2300, 7, 0]];
     let config = CellReplayConfig {
         skip_ps: 2000 * MS,

@@ -134,8 +134,8 @@ impl Blocks {
         self.blocks.iter().map(|block| block.filled.completed).sum()
     }
 
-    /// Records that a block has been received at the start of a slot. Returns the numbers of earlier blocks that have
-    /// failed, whose absence the receiver notices.
+    /// Records that a block has been received at the start of a slot. Returns the numbers of earlier blocks
+    /// that have failed, because the receiver notices that they are missing.
     pub fn receive(&mut self, number: u64, slot: u64) -> Vec<u64> {
         let mut failed = vec![];
         let place = (number - self.first) as usize;

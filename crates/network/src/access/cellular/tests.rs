@@ -293,7 +293,7 @@ fn order_delays_packets_behind_a_failed_block() {
 }
 
 #[test]
-fn rlc_repeats_what_harq_loses() {
+fn rlc_retransmits_blocks_lost_by_harq() {
     for row in rows("RLC AM mean added ms") {
         // The timer of the poll, and the slot of the new transmission.
         let poll = (row.number("detection") as u64 - 1) * MS;
@@ -484,7 +484,7 @@ fn an_upload_continues_with_a_request_after_a_handover() {
 }
 
 #[test]
-fn inactive_users_receive_at_the_begin_of_drx_cycles() {
+fn inactive_users_receive_at_the_start_of_drx_cycles() {
     let fields = r#""preset": "lte", "direction": "down", "drx_cycle_ps": 320000000000"#;
     // A packet each second: cycles begin at multiples of 320 ms, and last 10 ms.
     let (left, _) = departures_ms(fields, 5, 1000);

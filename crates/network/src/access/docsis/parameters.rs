@@ -8,7 +8,8 @@ use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
 use serde::Serialize;
 
-/// Part of the time of a modem before a MAP's interval that does not depend on the frame [ps]; MULPI annex B.
+/// Minimum time between a modem's receipt of a MAP and the interval that it describes, without the part that depends on
+/// the frame [ps]; MULPI annex B.
 const MAP_DEADLINE_PS: u64 = 600_000_000;
 /// Frames for which a modem prepares a burst, and for which the CMTS decodes it (docsis-ns3).
 pub(super) const PIPELINE: u64 = 1;
@@ -232,7 +233,7 @@ impl Parameters for DocsisConfig {
                 return Some((number, problem));
             }
             if station.rate_bps != stations[0].rate_bps {
-                let accepted = "needs links of equal rates, that of the channel, in each cell";
+                let accepted = "needs equal rates of all links of a cell: the rate of the channel";
                 let value = format!("{} bit/s", station.rate_bps);
                 return Some((number, Problem::new("cell", value, accepted)));
             }

@@ -1,4 +1,4 @@
-//! The network control centre (NCC): divides the bursts of each superframe among the terminals of a beam, in this order:
+//! The network control center (NCC): divides the bursts of each superframe among the terminals of a beam, in this order:
 //! constant rates, requested rates, requested volumes, and free capacity.
 
 use super::requests::Request;

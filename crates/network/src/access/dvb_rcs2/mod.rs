@@ -1,4 +1,4 @@
-//! Return link of DVB-RCS2 (EN 301 545-2): the terminals of a beam request capacity from the network control centre
+//! Return link of DVB-RCS2 (EN 301 545-2): the terminals of a beam request capacity from the network control center
 //! (NCC) at the gateway, and send in the bursts (slots) of superframes that it grants.
 //!
 //! All superframes are counted in the gateway's time of reception: terminals send earlier, by their propagation delay.
@@ -32,7 +32,7 @@ use std::ops::Range;
 /// Events of a beam, in the order in which simultaneous ones are processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Action {
-    /// Transmissions of packets of a terminal end.
+    /// The transmissions of a terminal's packets have ended.
     EndBurst(usize),
     /// The NCC decides on the plan of a superframe.
     Plan(u64),

@@ -386,7 +386,7 @@ impl Parameters for DvbRcs2Config {
                 return Some((number, problem));
             }
             if station.rate_bps != stations[0].rate_bps {
-                let accepted = "needs links of equal rates, the rate of a carrier, in each cell";
+                let accepted = "needs equal rates of all links of a cell: the rate of a carrier";
                 return Some((
                     number,
                     Problem::new("cell", format!("{} bit/s", station.rate_bps), accepted),
@@ -409,7 +409,7 @@ impl Parameters for DvbRcs2Config {
             }
             if lead_ps / own.superframe_ps() > MAX_PLANS {
                 let accepted = format!(
-                    "needs at least {}, a part of the lead of plans",
+                    "needs at least {}, so that at most {MAX_PLANS} superframes are planned in advance",
                     time(lead_ps / MAX_PLANS)
                 );
                 return Some((number, Problem::new("superframe", time(own.superframe_ps()), accepted)));
@@ -437,7 +437,7 @@ impl Parameters for DvbRcs2Config {
                 && own.requests == Category::None
                 && own.random_access.is_none()
             {
-                let accepted = "needs rbdc or vbdc without a constant or a free rate, or random access";
+                let accepted = "needs rbdc or vbdc if there is no constant rate, free rate or random access";
                 return Some((number, Problem::new("requests", "none", accepted)));
             }
         }

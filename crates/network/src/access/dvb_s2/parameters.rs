@@ -146,7 +146,7 @@ impl Parameters for DvbS2Config {
                 ));
             }
             if station.rate_bps != stations[0].rate_bps {
-                let accepted = "needs links of equal rates, that of the carrier, in each cell";
+                let accepted = "needs equal rates of all links of a cell: the rate of the carrier";
                 return Some((
                     number,
                     Problem::new("cell", format!("{} bit/s", station.rate_bps), accepted),

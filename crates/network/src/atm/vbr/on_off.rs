@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_fills_every_slot_while_on_and_none_while_off() {
+    fn source_fills_every_slot_only_while_on() {
         let (cells, gap) = sent(source(300, 300, RATE), Time(600 * MS));
         // 300 ms of cells at intervals of 2.7263 us.
         assert_eq!(cells, 110_038);

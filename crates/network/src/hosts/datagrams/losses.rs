@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_with_several_copies_is_lost_with_the_last_one_and_arrives_with_the_first_one() {
+    fn duplicated_datagram_arrives_with_its_first_copy() {
         let mut losses = Losses::default();
         for number in [4, 2, 3] {
             losses.duplicate(number);

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_edge_advances_by_whole_segments_and_is_learned_from_its_ack() {
+    fn window_edge_advances_by_whole_segments() {
         let mut windows = Windows::new(1050, 100);
         assert_eq!(windows.known(), 1000);
         // 49 more bytes are less than a segment; with 50 more bytes, the window has not doubled: it was 900 of 1000

@@ -272,7 +272,7 @@ mod tests {
         }
 
         #[test]
-        fn repeating_is_sending(rate in 1_000u64..10_000_000_000_000, bytes in 1u16.., gaps in prop::collection::vec(0u64..10_000_000, 1..100)) {
+        fn repeated_packet_equals_a_sent_one(rate in 1_000u64..10_000_000_000_000, bytes in 1u16.., gaps in prop::collection::vec(0u64..10_000_000, 1..100)) {
             let (mut sending, mut repeating, mut ready) = (line(), line(), 0);
             for gap in gaps {
                 ready += gap;

@@ -29,7 +29,7 @@ const SNAP_LENGTH: u32 = SUN_ATM_BYTES + LLC_SNAP_IP.len() as u32 + 20 + 60;
 const WHOLE_SNAP_LENGTH: u32 = SUN_ATM_BYTES + LLC_SNAP_IP.len() as u32 + 65_535;
 const HEADERS_ONLY: &str = "simulated; times count from the start of the run, payload is zero and cut off";
 const WITH_STACKS: &str =
-    "simulated; times count from the start of the run, payload of modelled flows is zero and cut off";
+    "simulated; times count from the start of the run, payload of modeled flows is zero and cut off";
 
 /// A capture point.
 #[derive(Debug)]

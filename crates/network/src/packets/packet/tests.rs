@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 proptest! {
     #[test]
-    fn contents_survive(
+    fn packet_contents_are_preserved(
         sequence in any::<u64>(),
         length in 0u32..65_000,
         stamp in prop::option::of(any::<u64>().prop_map(Time)),

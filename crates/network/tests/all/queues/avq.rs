@@ -17,7 +17,7 @@ use longpipe_network::policies::{Arrival, Verdict};
 use Verdict::{Admit, Mark};
 
 /// Time [s] of each arrival of 1000 bytes, the decision, VQ [byte] and C~ [byte/s] after it. C is 1000 byte/s, B is 2250
-/// bytes, alpha is .25 and gamma is .5, so that C~ grows by 125 byte/s per second and falls by 250 byte/s per packet.
+/// bytes, alpha is 0.25 and gamma is 0.5, so that C~ grows by 125 byte/s per second and falls by 250 byte/s per packet.
 const TRACE: [(u64, Verdict, f64, f64); 9] = [
     (0, Admit, 1000.0, 750.0),
     (1, Admit, 1250.0, 625.0),

@@ -23,7 +23,7 @@ enum Event {
 
 use Event::{IdleSince, Overflow};
 
-/// Each event with its time [ms], and p_m after it. d1 is .25, d2 is .125, and freeze_time is 100 ms; these numbers have
+/// Each event with its time [ms], and p_m after it. d1 is 0.25, d2 is 0.125, and freeze_time is 100 ms; these numbers have
 /// exact sums.
 const TRACE: [(u64, Event, f64); 18] = [
     // The probability is not negative, but the idle line counts as a change.

@@ -38,7 +38,7 @@ fn linux(delay: PieDelay, ecn: bool) -> Pie {
     })
 }
 
-/// Returns packets of 200 to 1000 bytes at up to 30 Mbit/s, during the first .4 s of each 1.1 s.
+/// Returns packets of 200 to 1000 bytes at up to 30 Mbit/s, during the first 0.4 s of each 1.1 s.
 fn bursts() -> Vec<Packet> {
     let gap = 8_000_000 / 30;
     let times = (0..10).flat_map(|burst| {

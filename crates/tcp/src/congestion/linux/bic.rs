@@ -168,14 +168,14 @@ mod tests {
     }
 
     #[test]
-    fn growth_per_rtt_is_a_quarter_of_the_distance_at_most_16_and_small_near_the_maximum() {
+    fn growth_is_a_quarter_of_the_distance_up_to_16() {
         let cnt = |cwnd| bic(1000).cnt(cwnd);
         assert_eq!([800, 960, 990, 997].map(cnt), [50, 96, 495, 4985]);
         assert_eq!([1003, 1012, 2000, 10].map(cnt), [5015, 253, 125, 10]);
     }
 
     #[test]
-    fn a_loss_reduces_the_window_to_four_fifths_or_half_if_it_is_small() {
+    fn loss_reduces_large_windows_to_0_8_and_small_to_0_5() {
         let reduce =
             |window: f64| Trial::new(&CongestionConfig::Bic(BicConfig {}), window).reduce(Cause::FastRetransmit);
         assert_eq!([1000.0, 14.0].map(|window| reduce(window).0), [799.0, 7.0]);

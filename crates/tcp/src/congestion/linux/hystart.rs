@@ -413,7 +413,7 @@ mod tests {
 
     /// The kernel's own test of an increased RTT: the ninth sample ends slow start, at 36 segments.
     #[test]
-    fn linux_the_ninth_sample_of_an_rtt_increased_by_an_eighth_ends_slow_start() {
+    fn linux_ninth_rtt_sample_above_threshold_ends_slow_start() {
         let mut script = Script::new(HystartConfig::Linux);
         assert_eq!(script.ack(Span::millis(200), 10, 200), (20, None));
         assert_eq!(script.ack(Span::millis(240), 2, 240), (22, None));
@@ -474,7 +474,7 @@ mod tests {
 
     /// The kernel's own test of a decreased RTT, which first lowers the minimum of the round.
     #[test]
-    fn linux_an_rtt_that_decreases_at_the_ninth_sample_does_not_end_slow_start() {
+    fn linux_decreasing_ninth_rtt_sample_keeps_slow_start() {
         let mut script = Script::new(HystartConfig::Linux);
         script.ack(Span::millis(200), 10, 200);
         for _ in 0..8 {
@@ -487,7 +487,7 @@ mod tests {
     /// (fixed in tcp_cubic.c in January 2025, and in 6.1.176): slow start ends at the ninth sample of the second round.
     /// Before the fix it ended at 48 segments.
     #[test]
-    fn linux_a_bottleneck_of_two_segments_per_100_ms_ends_slow_start_at_36() {
+    fn linux_slow_bottleneck_ends_slow_start_at_36_segments() {
         let mut script = Script::new(HystartConfig::Linux);
         let mut found = vec![];
         for number in 1..=30 {

@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn alpha_falls_from_ten_to_three_tenths_and_beta_rises_from_an_eighth_to_half() {
+    fn alpha_and_beta_follow_the_delay() {
         let mut illinois = IllinoisModule::new(&IllinoisConfig {});
         let alphas = [500, 100_000].map(|delay| illinois.alpha_at(delay, 100_000));
         assert_eq!(alphas, [ALPHA_MAX, ALPHA_MIN]);

@@ -267,9 +267,9 @@ mod tests {
         }
     }
 
-    /// Bins last .35 RTT, so three of them cover the first RTT.
+    /// Bins last 0.35 RTT, so three of them cover the first RTT.
     #[test]
-    fn the_target_of_search_4_is_what_three_bins_delivered() {
+    fn search_4_target_is_the_data_delivered_in_three_bins() {
         assert_eq!(RTT_BINS, 3);
         let bins = Bins::begin(Time(0), 0, 0, Span::millis(100));
         let mut bins = bins.expect("an RTT");

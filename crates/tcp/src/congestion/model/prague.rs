@@ -561,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_mark_halves_the_window_and_later_marks_reduce_it_by_half_of_alpha() {
+    fn first_mark_halves_the_window_and_later_marks_follow_alpha() {
         let mut script = Script::new(100, Span::millis(50));
         script.ack(true, true);
         assert_eq!(script.window(), 50.0);
@@ -627,7 +627,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pacing_rate_is_one_window_of_whole_packets_per_rtt_and_a_burst_lasts_a_quarter_of_a_millisecond() {
+    fn pacing_rate_is_one_window_per_rtt_in_250_us_bursts() {
         let mut script = Script::new(1000, Span::millis(100));
         script.ack(false, false);
         let windows = Windows::of(&script.flight);

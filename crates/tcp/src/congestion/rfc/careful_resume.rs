@@ -577,7 +577,7 @@ mod tests {
 
     /// A sender whose data do not fill the window after the jump keeps the validated window (section 4.3).
     #[test]
-    fn a_sender_with_few_data_keeps_pipe_size() {
+    fn sender_with_little_data_keeps_pipe_size() {
         let mut script = Script::new(RTT, PipeSize::SentSince);
         script.ack(10, 39);
         // There are 50 packets in total. At the first ACK of a new packet 10 are in flight, and PipeSize is 30.
@@ -587,7 +587,7 @@ mod tests {
 
     /// A minimum RTT of at most half, or more than ten times, the saved one indicates another path (section 4.2.1).
     #[test]
-    fn an_rtt_of_half_of_the_saved_one_prevents_the_jump() {
+    fn rtt_below_half_of_saved_rtt_prevents_the_jump() {
         let jumps = |saved: Span| Script::new(saved, PipeSize::SentSince).ack(10, 39) == 150.0;
         let tenth = Span(RTT.0 / 10);
         assert_eq!(

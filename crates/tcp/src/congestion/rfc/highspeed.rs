@@ -249,7 +249,7 @@ mod tests {
         // A window of 200 segments belongs to the row for 221 segments: it grows by three segments per RTT and is
         // reduced by the fraction 0.41.
         assert_eq!(trial.round_trip(), 202.0);
-        // .41 in 256ths is 104.
+        // 0.41 in 256ths is 104.
         assert_eq!(
             trial.reduce(Cause::FastRetransmit).0,
             202.0 - (202.0f64 * 104.0 / 256.0).floor()

@@ -23,16 +23,16 @@ pub enum RateLimitedConfig {
     /// Growth on each ACK, as in RFC 5681.
     #[described(name = "GrowthOnEachAck")]
     None {},
-    /// Growth after a round in which the window was full, in slow start half full; Linux's tcp_is_cwnd_limited.
+    /// Growth after a round in which the window was full, or half full in slow start; Linux's tcp_is_cwnd_limited.
     #[described(name = "GrowthByLinux")]
     Linux {},
-    /// Growth on ACKs that find the window full, or the sender paced; RFC 9002 section 7.8.
+    /// Growth on ACKs that arrive while the window is full or the sender is paced; RFC 9002 section 7.8.
     #[described(name = "GrowthByRfc9002")]
     Rfc9002 {},
     /// Growth up to a limit by the maximum in flight (maxFS); draft-ietf-ccwg-ratelimited-increase.
     #[described(name = "GrowthByDraft")]
     Ietf {
-        /// Whether the limit also reduces a window that is larger already, as the draft literally says.
+        /// Whether the limit also reduces a window that already exceeds it, as the draft literally requires.
         #[field(default = false)]
         shrink: bool,
     },

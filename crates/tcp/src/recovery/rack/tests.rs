@@ -201,7 +201,7 @@ fn linux_the_reordering_window_grows_to_the_smoothed_rtt() {
 /// 1 ticks after the current tick began. At 100 ticks per second, a segment whose wait is 0.3 µs is examined again 20
 /// to 30 ms later, after the third duplicate ACK.
 #[test]
-fn linux_the_reordering_timer_counts_in_ticks() {
+fn linux_reordering_timer_has_tick_granularity() {
     let mut sender = TestSender::new(10, 20);
     let ms = |ms: u64| Time(Span::millis(ms).0);
     let deadline = |sender: &TestSender, us: u64, wait: u64| {

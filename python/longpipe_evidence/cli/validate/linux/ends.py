@@ -26,7 +26,7 @@ def ends(
     """Send with Linux's TCP over longpipe's tail-drop queue, and over the same guest's own queue, in turn.
 
     The path has 10 Mbit/s, 100 ms and 100 packets; goodput and median RTT are measured from 20 to 60 s. The exit
-    status is 1 if a control's goodput differs by more than .6 %, its RTT by more than 2 %, or its losses by more than
+    status is 1 if a control's goodput differs by more than 0.6 %, its RTT by more than 2 %, or its losses by more than
     15 %. Needs Debian's package user-mode-linux.
     """
     check_output("--csv", csv)

@@ -19,11 +19,11 @@ DIFFERENT = 1
 def paths(
     file: Path = typer.Argument(help="CSV file of Linux's results; finished runs in it are kept."),
     control: list[str] | None = typer.Option(
-        None, metavar="NAME", help="Congestion control; default: all that longpipe models."
+        None, metavar="NAME", help="Congestion control. \\[default: all that longpipe models]"
     ),
     paths: int = typer.Option(40, min=1, help="Number of paths for each control."),
-    judge: bool = typer.Option(False, "--judge", help="Judge the runs in the file; do not start Linux."),
-    collect: bool = typer.Option(False, "--collect", help="Run Linux only; do not judge."),
+    judge: bool = typer.Option(False, "--judge", help="Evaluate the runs in the file without running Linux."),
+    collect: bool = typer.Option(False, "--collect", help="Run Linux only, without an evaluation."),
 ) -> None:
     """Run random paths for each congestion control in Linux 6.1 and in longpipe, and judge each path.
 
@@ -60,7 +60,7 @@ def paths(
 def _show(judgements: "list[PathJudgement]", paths: int) -> bool:
     """Prints a line for each control, one for each path that differs, and whether all criteria are met."""
     from longpipe_evidence.validate.linux_judged import COUNTS, QUANTITIES
-    from longpipe_evidence.validate.linux_paths import CONTROLS, NOT_MODELLED
+    from longpipe_evidence.validate.linux_paths import CONTROLS, NOT_MODELED
     from longpipe_evidence.validate.linux_paths_causes import CAUSES
     from longpipe_evidence.validate.linux_paths_judged import COUNTS_SHARE, STEADY_SHARE, TIMES
 
@@ -97,7 +97,7 @@ def _show(judgements: "list[PathJudgement]", paths: int) -> bool:
             cause = CAUSES.get((judgement.control, judgement.path), "not investigated")
             echo(f"  {judgement.control} {judgement.path}: {', '.join(parts)}; cause: {cause}")
     echo(
-        f"not judged: {', '.join(NOT_MODELLED)}, which longpipe does not model; the first third of goodput and round "
+        f"not judged: {', '.join(NOT_MODELED)}, which longpipe does not model; the first third of goodput and round "
         "trip; windows over time and the order of losses"
     )
     short = sorted(

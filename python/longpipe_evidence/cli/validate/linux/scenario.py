@@ -12,7 +12,7 @@ DIFFERENT = 1
 
 def scenario(
     files: list[Path] = typer.Argument(metavar="FILE.toml...", help="Scenarios with one bottleneck."),
-    seeds: int = typer.Option(3, min=1, help="Runs of each scenario, in Linux and in longpipe."),
+    seeds: int = typer.Option(3, min=1, help="Number of runs of each scenario, in Linux and in longpipe."),
     first_seed: int = typer.Option(1, min=0, help="Seed of the first run; each further run adds 1."),
     within: float = typer.Option(
         0.1, metavar="SHARE", parser=share, help="Accepted difference of each flow's mean goodput."

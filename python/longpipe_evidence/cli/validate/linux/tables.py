@@ -1,4 +1,4 @@
-"""`longpipe validate linux tables`: regenerates the tables of Linux's behaviour."""
+"""`longpipe validate linux tables`: regenerates the tables of Linux's behavior."""
 
 from pathlib import Path
 

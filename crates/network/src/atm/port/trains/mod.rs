@@ -42,7 +42,7 @@ pub struct TrainPort {
     pub grid: SlotGrid,
     /// Propagation delay of the wire that the port feeds.
     pub delay: Span,
-    /// Lane in which the edges of its frames are queued.
+    /// Lane in which the first and last cells of the port's frames are queued.
     pub lane: usize,
     /// Announced first cells, in order.
     firsts: Ring<First>,

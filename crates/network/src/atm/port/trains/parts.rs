@@ -20,7 +20,7 @@ use longpipe_events::{Ring, Span};
 /// Parameters of a port.
 #[derive(Clone, Debug)]
 pub struct TrainParameters {
-    /// Lane in which the edges of its frames are queued.
+    /// Lane in which the first and last cells of the port's frames are queued.
     pub lane: usize,
     /// Slots of the interfaces that feed the port.
     pub input: SlotGrid,

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn two_equal_intervals_with_a_fifth_lost_indicate_a_policer_for_48_rounds() {
+    fn equal_loss_intervals_indicate_a_policer_for_48_rounds() {
         assert_eq!(findings(0.25, 60), [(8, Finding::Detected), (56, Finding::Expired)]);
     }
 

@@ -676,7 +676,7 @@ mod tests {
 
     /// In the text, a delay reduces the rate while cruising. In picoquic, it does not.
     #[test]
-    fn a_delay_reduces_the_cruising_rate_by_the_text_only() {
+    fn delay_reduces_the_cruising_rate_only_with_draft_rules() {
         for (rules, expected) in [(C4Rules::Specification, 0.75), (C4Rules::Picoquic, 1.0)] {
             let mut link = Link::cruising();
             link.control.config.rules = rules;
@@ -705,7 +705,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_of_a_timeout_are_no_signal() {
+    fn timeout_losses_are_ignored_as_signals() {
         let mut link = Link::cruising();
         let update = link.control.on_reduction(Cause::Timeout, link.now, &link.flight);
         assert_eq!(update.window, f64::from(MSS));

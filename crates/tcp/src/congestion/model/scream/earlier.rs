@@ -12,7 +12,8 @@ use longpipe_events::Span;
 
 /// Weight of the share of marks (L4S_AVG_G).
 pub(super) const L4S_AVG_G: f64 = 1.0 / 16.0;
-/// Factor of the distance from the inflection point, and minimum number of RTTs between its updates, of October 2024.
+/// Factor of the distance from the inflection point, and minimum number of RTTs between its updates (draft of October
+/// 2024).
 const INFLECTION_SLOPE_2024: f64 = 4.0;
 const INFLECTION_RTTS: f64 = 10.0;
 /// The reference window is at most this multiple of the data in flight, plus a segment (BYTES_IN_FLIGHT_HEAD_ROOM).

@@ -41,7 +41,7 @@ pub enum ScreamRules {
     "SCReAMv2 sends at its target bitrate, below the reference window per RTT (draft-ietf-ccwg-rfc8298bis-screamv2)"
 ))]
 pub struct ScreamConfig {
-    /// Text of the draft that it follows.
+    /// Version of the draft that the controller follows.
     #[serde(default, skip_serializing_if = "is_default")]
     #[field(default = "2026-08", later)]
     pub rules: ScreamRules,
