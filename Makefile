@@ -10,7 +10,7 @@ RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 # included so that Cargo compiles the other crates only once, for the tests and for Python.
 TESTED := --workspace --exclude longpipe-wasm --tests
 
-.PHONY: setup models reproduce test stacks more-stacks stacks-ngtcp2 stacks-picoquic stacks-quiche stacks-s2n-quic stacks-quic-go stacks-aioquic embed wheel wheels sdist lab lab-test docs bench bench-rivals bench-kinds bench-instructions bench-scaling bench-growth bench-constellation bench-sharing bench-campaign bench-startup soak validate fuzz checked golden tests-built lint lint-rust lint-wasm lint-stacks lint-python clean
+.PHONY: setup models reproduce test stacks more-stacks stacks-ngtcp2 stacks-picoquic stacks-quiche stacks-s2n-quic stacks-quic-go stacks-aioquic embed wheel wheels sdist lab lab-test docs bench bench-rivals bench-kinds bench-instructions bench-pgo bench-scaling bench-growth bench-constellation bench-sharing bench-campaign bench-startup soak validate fuzz checked golden tests-built lint lint-rust lint-wasm lint-stacks lint-python clean
 
 # Python packages are installed, and tests are compiled, in parallel with the core, unless make was called with --jobs.
 TWO_AT_ONCE = $(MAKE) --silent --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=2)
@@ -270,6 +270,18 @@ bench-kinds: setup
 bench-instructions: setup
 	cargo build --package longpipe-network --profile $(PROFILE) --example run
 	@$(BIN)/python benches/rivals instructions --program target/$(PROFILE)/examples/run $(if $(JSON),--json $(JSON))
+
+# Likewise, but for a build that is optimized by a profile of the same kinds (needs `rustup component add llvm-tools`).
+PGO := $(abspath target/pgo)
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+PGO_BUILD = cargo build --package longpipe-network --profile $(PROFILE) --example run --target $(HOST) --target-dir
+bench-pgo: setup
+	rm -rf $(PGO)/raw
+	RUSTFLAGS="-Cprofile-generate=$(PGO)/raw" $(PGO_BUILD) $(PGO)/instrumented
+	@$(BIN)/python benches/rivals train --program $(PGO)/instrumented/$(HOST)/$(PROFILE)/examples/run
+	$$(rustc --print target-libdir)/../bin/llvm-profdata merge --output $(PGO)/profile $(PGO)/raw
+	RUSTFLAGS="-Cprofile-use=$(PGO)/profile" $(PGO_BUILD) $(PGO)/optimized
+	@$(BIN)/python benches/rivals instructions --program $(PGO)/optimized/$(HOST)/$(PROFILE)/examples/run $(if $(JSON),--json $(JSON))
 
 # Speed against the number of flows, the rate and the delay: make bench-scaling [JSON=FILE] [RUNS=3] [OUT=results]
 OUT ?= results
