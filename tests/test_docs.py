@@ -73,3 +73,8 @@ def _prose(page: Path) -> str:
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.stem)
 def test_numbers_below_one_have_leading_zero(page: Path) -> None:
     assert re.findall(r"(?<![\w./])\.\d\S*", _prose(page)) == []
+
+
+def test_readme_and_index_begin_with_the_same_paragraph() -> None:
+    first = [page.read_text(encoding="utf-8").split("\n\n")[1] for page in (ROOT / "README.md", DOCS / "index.md")]
+    assert first[0] == first[1]

@@ -743,13 +743,12 @@ def test_missing_page_reports_how_to_build_it(tmp_path: Path, monkeypatch: pytes
 
 def test_links_of_the_pages_lead_to_existing_presets_and_steps() -> None:
     names = {preset["name"] for preset in all_presets()}
-    links = [
-        link for page in (ROOT / "docs").glob("*.md") for link in re.findall(r'lab\.html#([^"]*)', page.read_text())
-    ]
+    link = re.compile(r"\(lab\.md#((?:preset|step|exercise)=[^)]*)\)")
+    links = [found for page in (ROOT / "docs").glob("*.md") for found in link.findall(page.read_text())]
     assert len(links) > 20
-    assert {link.removeprefix("preset=") for link in links if link.startswith("preset=")} <= names
+    assert {found.removeprefix("preset=") for found in links if found.startswith("preset=")} <= names
     places = {f"step={number}" for number in range(1, 9)} | {f"exercise={number}" for number in range(1, 13)}
-    assert {link for link in links if not link.startswith("preset=")} <= places
+    assert {found for found in links if not found.startswith("preset=")} <= places
 
 
 def test_exercise_names_the_buffer_and_the_rtt_of_its_path() -> None:

@@ -238,7 +238,7 @@ def logs(tool: str, lengths_ms: list[int], sizes: list[int], begin_s: float) -> 
 
 @pytest.mark.parametrize("has_head", [True, False])
 def test_runs_of_iperf2_in_one_file_are_separate(has_head: bool) -> None:
-    """A line of the total has the begin of the first interval and the end of the last one."""
+    """A line of the total has the start of the first interval and the end of the last one."""
     head = (
         "Client connecting to 192.0.2.2, TCP port 5001\n"
         "[  3] local 192.0.2.1 port 40000 connected with 192.0.2.2 port 5001\n"

@@ -66,7 +66,7 @@ _REFILLED: Final = 2
 _GROWN: Final = 0.9
 # Share of intervals that must have nearly the same rate if a counter rises with each ACK.
 _NEARLY_ALL: Final = 0.9
-# Maximum time [s] between the end of an interval and the begin of the next without a gap; times are rounded.
+# Maximum time [s] between the end of an interval and the start of the next without a gap; times are rounded.
 _GAP_S: Final = 1e-4
 # Relative rounding error of a difference of rates.
 _ROUNDING: Final = 1e-3

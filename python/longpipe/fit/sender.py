@@ -49,7 +49,7 @@ def usual_flight(series: FlowSeries) -> int:
 
 
 def outages(observed: ObservedFlow) -> list[tuple[float, float]]:
-    """Returns begin and end [s] of each time without an ACK of new data, far above the RTT, although data was sent."""
+    """Returns start and end [s] of each time without an ACK of new data, far above the RTT, although data was sent."""
     least = max(_OUTAGE_S, _OUTAGE_RTTS * float(np.median(observed.rtt)))
     times = np.append(0.0, observed.ack_s)
     gaps = np.flatnonzero(np.diff(np.append(times, observed.duration_s)) > least)
@@ -66,7 +66,7 @@ def outages(observed: ObservedFlow) -> list[tuple[float, float]]:
 
 
 def pauses(observed: ObservedFlow) -> list[tuple[float, float]]:
-    """Returns begin and end [s] of each time during which all data was acknowledged and the sender sent no more."""
+    """Returns start and end [s] of each time during which all data was acknowledged and the sender sent no more."""
     end = np.maximum.accumulate(observed.sent_byte + observed.sent_bytes)
     after = np.searchsorted(observed.ack_s, observed.sent_s[1:], side="left") - 1
     is_idle = (after >= 0) & (observed.ack_delivered[after] >= end[:-1])

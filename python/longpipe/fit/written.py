@@ -90,7 +90,7 @@ def rate(times: Numbers, rates: Numbers, busy: NDArray[np.bool_], step: float, l
 
 
 def _spans(times: Numbers, rates: Numbers, busy: NDArray[np.bool_]) -> Iterator[tuple[int, Numbers, Numbers]]:
-    """Yields contiguous busy intervals: place and times of their ends, and the bytes written since the first begin."""
+    """Yields contiguous busy intervals: place and times of their ends, and the bytes written since the first start."""
     edges = np.flatnonzero(np.diff(np.concatenate(([False], busy, [False]))))
     for first, after in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
         at = times[first - 1 : after]

@@ -134,7 +134,7 @@ def _streams(intervals: Iterable[tuple[str, Any]]) -> dict[int, list[_Interval]]
 
 
 def _interval(location: str, fields: dict[str, Any], previous_end: float) -> _Interval:
-    """Returns an interval of a stream; versions of iperf3 omit different ones of its begin, end and length."""
+    """Returns an interval of a stream; versions of iperf3 omit different ones of its start, end and length."""
     begin, end, length = (optional(location, fields, name) for name in ("start", "end", "seconds"))
     if end is None:
         end = number(location, fields, "end") if begin is None or length is None else begin + length

@@ -85,7 +85,7 @@ def _unique(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _merged(runs: list[tuple[float, float, Subject]]) -> Subject:
-    """Returns a subject over its runs, each with its begin [s], its length [s] and the subject as it is in the run."""
+    """Returns a subject over its runs, each with its start [s], its length [s] and the subject as it is in the run."""
     subjects = [subject for _, _, subject in runs]
     parts: dict[tuple[str, str], list[Series]] = {}
     for begin, _, subject in runs:

@@ -158,6 +158,6 @@ def _time(line: str) -> int | None:
 
 
 def steps(points: Iterable[tuple[float, ...]]) -> Iterator[Moved]:
-    """Yields a counter's increases, each with begin and end [s] of its interval, which may have no length."""
+    """Yields a counter's increases, each with start and end [s] of its interval, which may have no length."""
     for (begin_s, previous), (end_s, value) in pairwise(points):
         yield begin_s, end_s, value - previous

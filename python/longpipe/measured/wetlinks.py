@@ -25,7 +25,7 @@ _ABSENT: Final = ("", "nan", "None")
 
 
 class _Row(NamedTuple):
-    """A measurement: begin and end [s] since the first one, and its numbers by column, None where they are absent."""
+    """A measurement: start and end [s] since the first one, and its numbers by column, None where they are absent."""
 
     begin: float
     end: float

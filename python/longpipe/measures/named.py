@@ -371,7 +371,7 @@ def _arriving_rows(result: Result, measure: NamedMeasure) -> Rows:
 
 
 def _video_rows(result: Result, measure: NamedMeasure) -> Rows:
-    """Returns the rows of videos, with the time from the begin of playback to its end."""
+    """Returns the rows of videos, with the time from the start of playback to its end."""
     rows = measure.rows(result.part("videos"), "flow")
     return [{**row, "watched_s": row["played_s"] + row["stalled_s"]} for row in rows]
 

@@ -60,7 +60,7 @@ def capacity_steps(run: Run, flows: Sequence[str]) -> pd.DataFrame | None:
 
 
 def outages(run: Run, span_s: tuple[float, float] | None = None) -> list[tuple[float, float]]:
-    """Returns the outages within the span, of all links on the flows' routes, each once, as begin and end [s]."""
+    """Returns the outages within the span, of all links on the flows' routes, each once, as start and end [s]."""
     begin_s, end_s = shown_s(run, span_s)
     motions = _motions(run)
     of_links = {

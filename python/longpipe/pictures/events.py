@@ -161,7 +161,7 @@ def _merged(times_s: np.ndarray, names: np.ndarray, begin_s: float, end_s: float
 
 
 def _recoveries(run: Run, flow: str) -> list[tuple[float, float]]:
-    """Returns begin and end [s] of each period in which a flow's sender is in the state Recovery."""
+    """Returns start and end [s] of each period in which a flow's sender is in the state Recovery."""
     rows = of_flow(trace(run, "events"), flow)
     states = rows[rows["kind"] == "state"]
     begins = states["time_s"].to_numpy()
@@ -171,7 +171,7 @@ def _recoveries(run: Run, flow: str) -> list[tuple[float, float]]:
 
 
 def loss_repairs(run: Run, flow: str) -> list[tuple[float, float]]:
-    """Returns the begin and end [s] of each of a flow's loss repairs, from `traces.events` and `traces.sequence`.
+    """Returns the start and end [s] of each of a flow's loss repairs, from `traces.events` and `traces.sequence`.
 
     A repair lasts from a fast retransmit, or from the last segment sent before a timeout, until all data in flight at
     that time is acknowledged. Repairs may overlap.

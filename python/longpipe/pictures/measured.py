@@ -50,7 +50,7 @@ _UNITS: Final = {"[kB]": "bytes", "[packets]": "packets"}
 # Number of intervals over which lost and retransmitted packets are counted, and the quantities that are counted.
 _INTERVALS: Final = 100
 _COUNTED: Final = ("losses", "retransmissions")
-# Maximum time [s] between the end of an interval and the begin of the next without a gap; times are rounded.
+# Maximum time [s] between the end of an interval and the start of the next without a gap; times are rounded.
 _GAP_S: Final = 1e-4
 
 
@@ -116,7 +116,7 @@ def _line(series: Series) -> tuple[Numbers, Numbers]:
     """Returns the times [s] and values of a line: a value over an interval is a step, and NaN interrupts a gap."""
     if series.intervals_s is None:
         return series.time_s, series.numbers
-    # Each interval has two points, its begin and its end; NaN is inserted after the end that precedes a gap.
+    # Each interval has two points, its start and its end; NaN is inserted after the end that precedes a gap.
     gaps = 2 * (1 + np.flatnonzero(series.intervals_s[1:, 0] > series.intervals_s[:-1, 1] + _GAP_S))
     times, values = series.intervals_s.ravel(), series.numbers.repeat(2)
     return np.insert(times, gaps, np.nan), np.insert(values, gaps, np.nan)

@@ -45,7 +45,7 @@ def time_shares(run: Run, flow: str) -> pd.Series:
     states = states.groupby("time_s", sort=True).last()
     times_s = states.index.to_numpy()
     repairs = loss_repairs(run, flow)
-    # The cause is constant between neighboring edges: an event of the sender, or the begin or end of a repair.
+    # The cause is constant between neighboring edges: an event of the sender, or the start or end of a repair.
     edges = np.unique([*times_s, *np.clip([edge for repair in repairs for edge in repair], times_s[0], None)])
     available = _available_bytes(run, flow)
     has_completed = 0 < available <= acknowledged.max()

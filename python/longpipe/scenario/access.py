@@ -373,7 +373,7 @@ class Cellular(MediumAccess):
         description="Cycle of discontinuous reception (DRX): downlink data for an inactive user wait for its next begin [time]; none if absent, as in srsRAN",
     )
     drx_on: Annotated[str, quantity(TIME, "1 ms", "2 s")] = Field(
-        default="10 ms", description="Time for which an inactive user receives at the begin of a cycle [time]; srsRAN"
+        default="10 ms", description="Time for which an inactive user receives at the start of a cycle [time]; srsRAN"
     )
     drx_inactivity: Annotated[str, quantity(TIME, "0 s", "3 s")] = Field(
         default="100 ms", description="Time after the last data after which a user is inactive [time]; assumed"

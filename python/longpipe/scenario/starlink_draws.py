@@ -82,7 +82,7 @@ class Drawn:
     """The draws of one direction of a path for a run.
 
     Each method raises ScenarioError for its own fields: quantiles or hours that decrease, and edges of slots that
-    overlap. Creating it raises ScenarioError for a begin that is no date, and for a site that was not measured in the
+    overlap. Creating it raises ScenarioError for a start that is no date, and for a site that was not measured in the
     year.
     """
 

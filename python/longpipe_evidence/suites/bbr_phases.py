@@ -93,7 +93,7 @@ def drain_rounds(result: "Result") -> float:
 
 
 def _probes(packets: _Packets) -> list[tuple[float, float]]:
-    """Returns the begin and end of each steady-state period in which packets wait for over a tenth of a round trip.
+    """Returns the start and end of each steady-state period in which packets wait for over a tenth of a round trip.
 
     Gaps of up to 5 round trips are part of a period.
     """

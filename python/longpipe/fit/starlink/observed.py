@@ -166,7 +166,7 @@ def _tests(recording: Recording, begin_s: float) -> Iterator[Test]:
 
 
 def _spans(series: Series) -> Numbers:
-    """Returns the begin and end of each value [s]."""
+    """Returns the start and end of each value [s]."""
     if series.intervals_s is not None:
         return series.intervals_s
     return np.column_stack([series.time_s, series.time_s])

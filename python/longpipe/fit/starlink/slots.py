@@ -132,7 +132,7 @@ def variations(tests: Sequence[Test]) -> Numbers:
 
 @dataclass(frozen=True, eq=False)
 class Slots:
-    """Probes within slots: `since_s` (time since the begin of the slot) and `rtt_s`, a row per slot, NaN behind it."""
+    """Probes within slots: `since_s` (time since the start of the slot) and `rtt_s`, a row per slot, NaN behind it."""
 
     number: Whole
     since_s: Numbers

@@ -124,7 +124,7 @@ pub struct CellularConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[field(range = "[10 ms, 11 s]")]
     pub drx_cycle_ps: Option<u64>,
-    /// Time for which an inactive user receives at the begin of a cycle [time]; srsRAN.
+    /// Time for which an inactive user receives at the start of a cycle [time]; srsRAN.
     #[field(range = "[1 ms, 2 s]", default = "10 ms")]
     pub drx_on_ps: u64,
     /// Time after the last data after which a user is inactive [time]; assumed.

@@ -77,7 +77,7 @@ impl Fading {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Drx {
     pub cycle: u64,
-    /// Time for which an inactive user receives at the begin of a cycle.
+    /// Time for which an inactive user receives at the start of a cycle.
     pub on: u64,
     /// Time after the last data after which a user is inactive.
     pub inactivity: u64,

@@ -184,7 +184,7 @@ impl DvbS2 {
         }
     }
 
-    /// Determines the begin of the next frame of the idle carrier.
+    /// Determines the start of the next frame of the idle carrier.
     fn schedule(&mut self, now: Time, stations: &impl Stations) {
         let are_full = self.are_full(stations);
         self.begins = (0..self.terminals.len())
