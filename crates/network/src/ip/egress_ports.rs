@@ -154,20 +154,11 @@ impl Ip {
         let Some(arrival) = arrival.get() else { return };
         let line = &wire.line;
         let delivering_early = hosts.early_delivery.delivering_early;
-        if hosts.early_delivery.in_order & !delivering_early & packet.is_stamped_data() {
-            let (next, stamp) = (OnWire { arrival, packet }, queued.stamp());
-            match line.end {
-                End::Through if arrival <= hosts.clock.end => {
-                    return self.forward_stamped_data(hosts, next, stamp, departure);
-                }
-                End::Host if arrival <= line.earliest_event => {
-                    return self.take_data_in_order(hosts, next, stamp, departure);
-                }
-                _ => {}
-            }
-        }
         let own;
         let options = match packet.has_options() {
+            true if hosts.early_delivery.in_order & !delivering_early & packet.is_stamped_data() => {
+                return self.leave_stamped(hosts, link, OnWire { arrival, packet }, queued.stamp(), departure);
+            }
             true => {
                 own = queued.options();
                 &own
@@ -191,6 +182,28 @@ impl Ip {
                 );
             }
             _ => self.stop(hosts, link, OnWire { arrival, packet }, options, departure),
+        }
+    }
+
+    /// Like `leave`, for data whose only option is a timestamp.
+    #[inline(never)]
+    fn leave_stamped<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        link: Link,
+        next: OnWire,
+        stamp: MaybeTime,
+        departure: Time,
+    ) {
+        let line = &self.wires[link.index()].line;
+        match line.end {
+            End::Through if next.arrival <= hosts.clock.end => {
+                self.forward_stamped_data(hosts, next, stamp, departure);
+            }
+            End::Host if next.arrival <= line.earliest_event => {
+                self.take_data_in_order(hosts, next, stamp, departure);
+            }
+            _ => self.stop(hosts, link, next, &Options::of_stamp(stamp), departure),
         }
     }
 

@@ -338,8 +338,11 @@ impl Ip {
                 };
                 (local, packet.is_capable())
             };
-            let sent = wire.send(reached, packet.bytes(), circuit_and_ecn);
-            let wire = match sent.or_else(|| wire.pass_again(reached, packet)) {
+            let sent = match wire.send(reached, packet.bytes(), circuit_and_ecn) {
+                None => wire.pass_again(reached, packet),
+                sent => sent,
+            };
+            let wire = match sent {
                 Some(at) => {
                     arrival = at;
                     &*wire
