@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from longpipe import Scenario, simulate
-from longpipe._core import Rules
+from longpipe._core import Facts, Rules
 from longpipe.errors import ScenarioError
-from longpipe.scenario import constraints
+from longpipe.scenario import constraints, topology
 from longpipe.scenario.base import Model
 from longpipe.scenario.control_kinds import MODELS
 from longpipe.scenario.tcp import Tcp
@@ -293,6 +293,7 @@ def test_core_rejects_the_same_scenarios_as_python(
     key: tuple[str, str], changes: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(constraints, "violated", lambda _: iter(()))
+    monkeypatch.setattr(topology, "facts", lambda: Facts("{}"))
     if message in PYTHON_ONLY:
         assert simulate(violating(changes)).flows is not None
         return

@@ -9,6 +9,7 @@ extern crate self as longpipe_json;
 pub use longpipe_describe::FromJson;
 use serde::de::value::Error as TextError;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::ser::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -157,6 +158,49 @@ impl<'a> Json<'a> {
         }
     }
 
+    /// Returns a field of a table, such as `timer.tick`; null if there is none.
+    pub fn at(&self, path: &str) -> &Json<'a> {
+        path.split('.').fold(self, |owner, name| match owner {
+            Json::Table(fields) => fields
+                .iter()
+                .find(|(key, _)| key == name)
+                .map_or(&Json::Null, |(_, value)| value),
+            _ => &Json::Null,
+        })
+    }
+
+    /// Sets a field of a table; other values do not change.
+    pub fn set(&mut self, name: &str, value: Json<'a>) {
+        let Json::Table(fields) = self else {
+            return;
+        };
+        match fields.iter_mut().find(|(key, _)| key == name) {
+            Some(field) => field.1 = value,
+            None => fields.push((name.to_owned().into(), value)),
+        }
+    }
+
+    /// Returns the value with texts of its own.
+    pub fn into_owned(self) -> Json<'static> {
+        match self {
+            Json::Null => Json::Null,
+            Json::Bool(value) => Json::Bool(value),
+            Json::Number(value) => Json::Number(value),
+            Json::Negative(value) => Json::Negative(value),
+            Json::Float(value) => Json::Float(value),
+            Json::Text(text) => Json::Text(text.into_owned().into()),
+            Json::List(items) => Json::List(items.into_iter().map(Json::into_owned).collect()),
+            Json::Table(fields) => {
+                let fields = fields.into_iter();
+                Json::Table(
+                    fields
+                        .map(|(name, value)| (name.into_owned().into(), value.into_owned()))
+                        .collect(),
+                )
+            }
+        }
+    }
+
     /// Returns a text, which remains; None for other values.
     pub fn as_str(&self) -> Option<&str> {
         match self {
@@ -192,6 +236,21 @@ impl<'a> Json<'a> {
     /// Returns the number of an item of another list; None for null.
     pub fn place(self) -> Option<usize> {
         self.number().and_then(|number| usize::try_from(number).ok())
+    }
+}
+
+impl Serialize for Json<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Json::Null => serializer.serialize_unit(),
+            Json::Bool(value) => serializer.serialize_bool(*value),
+            Json::Number(value) => serializer.serialize_u64(*value),
+            Json::Negative(value) => serializer.serialize_i64(*value),
+            Json::Float(value) => serializer.serialize_f64(*value),
+            Json::Text(text) => serializer.serialize_str(text),
+            Json::List(items) => serializer.collect_seq(items),
+            Json::Table(fields) => serializer.collect_map(fields.iter().map(|(name, value)| (name, value))),
+        }
     }
 }
 

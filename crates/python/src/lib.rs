@@ -322,9 +322,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<endpoint::Endpoint>()?;
     module.add_class::<environments::Environments>()?;
     module.add_class::<topology::Topology>()?;
-    module.add_class::<topology::Ports>()?;
+    module.add_class::<topology::Facts>()?;
     module.add_class::<topology::Rules>()?;
-    module.add_function(wrap_pyfunction!(topology::least_window_scale, module)?)?;
     module.add_class::<units::Dimension>()?;
     module.add_class::<units::BoundedQuantity>()?;
     module.add_function(wrap_pyfunction!(units::check_buffer, module)?)?;

@@ -1,16 +1,17 @@
 //! The resolved network of a scenario, which is passed as JSON: see crates/scenario.
 
 use crate::errors::ScenarioError;
-use longpipe_scenario::rules::{self, Rules as OfPart};
+use longpipe_scenario::rules::Rules as OfPart;
 use longpipe_scenario::topology::BothWays;
-use longpipe_scenario::{self as scenario, checks, framing, input, network, repetition, rows, DirectedLinks, Problems};
+use longpipe_scenario::{self as scenario, checks, framing, network, resolve, Problems};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use std::mem::take;
 
 /// Both nodes of a link, and the number of its fields.
 type Link = (usize, usize, usize);
-/// A flow and the window of its receiver [byte].
-type Window = (usize, u64);
+/// Links, routes, numbers of settings of TCP, and everything else as JSON.
+type Resolved = (Vec<Link>, Vec<BothWays>, Vec<usize>, String);
 
 /// A checked network with the routes of its flows.
 #[pyclass(frozen, module = "longpipe._core")]
@@ -42,12 +43,6 @@ impl Rules {
     }
 }
 
-/// Returns the smallest window scale, at most `most`, with which a receiver's window fits its field.
-#[pyfunction]
-pub fn least_window_scale(receiver_window: &str, most: u32) -> u32 {
-    rules::least_window_scale(receiver_window, most)
-}
-
 /// Returns why a policy cannot queue cells, or packets, as text that follows the name of its field; `unit` is that of RED.
 #[pyfunction]
 #[pyo3(signature = (cells, kind, unit))]
@@ -55,21 +50,17 @@ pub fn misplaced(cells: bool, kind: &str, unit: Option<&str>) -> Option<String> 
     framing::misplaced(cells, kind, unit)
 }
 
-/// The ports of switches, and the connections whose packets they queue.
+/// What the description of scenarios states about connections.
 #[pyclass(frozen, module = "longpipe._core")]
-pub struct Ports(input::Ports);
+pub struct Facts(scenario::Facts);
 
 #[pymethods]
-impl Ports {
+impl Facts {
+    /// Reads facts. Raises ScenarioError for a rule that is no comparison.
     #[new]
-    fn new(ports_json: &str) -> PyResult<Ports> {
-        input::Ports::read(ports_json).map(Ports).map_err(raised)
+    fn new(facts_json: &str) -> PyResult<Facts> {
+        scenario::Facts::read(facts_json).map(Facts).map_err(raised)
     }
-}
-
-/// Returns a value as JSON.
-fn json<T: serde::Serialize>(value: &T) -> PyResult<String> {
-    serde_json::to_string(value).map_err(|error| ScenarioError::new_err(error.to_string()))
 }
 
 #[pymethods]
@@ -85,55 +76,30 @@ impl Topology {
         self.0.parts()
     }
 
-    /// Returns the routes of VBR sources. A route is a list of numbers of directed links.
-    fn vbr_routes(&self) -> Vec<Vec<usize>> {
-        self.0.vbr_routes()
-    }
-
     /// Returns the lowest rate [bit/s] among the links of a flow's route to its receiver.
     fn slowest_bps(&self, flow: usize) -> Option<u64> {
         checks::slowest_bps(&self.0, flow)
     }
 
-    /// Returns the problems of the network, other than those of routes and TCP.
-    fn network_problems(&self, ports: &Ports) -> Vec<String> {
-        checks::network_problems(&self.0, &ports.0)
+    /// Resolves a scenario from its settings besides the network. Returns its links, with numbers of their fields, its
+    /// distinct routes, the numbers of the flows' settings of TCP, and everything else as JSON. Raises ScenarioError with a
+    /// line for each problem.
+    fn resolve(&self, facts: &Facts, settings_json: &str) -> PyResult<Resolved> {
+        let mut resolved = resolve::resolve(&self.0, &facts.0, settings_json).map_err(raised)?;
+        let (links, ways) = (take(&mut resolved.links), take(&mut resolved.ways));
+        let tcp_of = take(&mut resolved.tcp_of);
+        let json = serde_json::to_string(&resolved).map_err(|error| ScenarioError::new_err(error.to_string()))?;
+        Ok((links, ways, tcp_of, json))
     }
 
-    /// Raises ScenarioError for a proxy with a too small buffer, a flow whose class does not exist at a port on its routes,
-    /// or a guaranteed rate for which there is no room.
-    fn check_flows(&self, ports: &Ports) -> PyResult<()> {
-        checks::check_flows(&self.0, &ports.0).map_err(raised)
-    }
-
-    /// Raises ScenarioError for an event that repeats more than a billion times in the run, and for endless bursts.
-    fn check_repetition(&self, ports: &Ports, repeating_json: &str) -> PyResult<()> {
-        repetition::check(&self.0, &ports.0, repeating_json).map_err(raised)
-    }
-
-    /// Returns the VBR sources in the form of the core, as JSON. Raises ScenarioError if they cannot send through the
-    /// switches.
-    fn vbr(&self, ports: &Ports) -> PyResult<String> {
-        json(&checks::vbr(&self.0, &ports.0).map_err(raised)?)
-    }
-
-    /// Returns the distinct fields of directed links as JSON, the links, and the flows with automatic windows, each with
-    /// its window [byte]. Raises ScenarioError for the first buffer that does not fit its port, or medium access that does
-    /// not fit its link or its cell.
-    fn directed_links(&self, ports: &Ports) -> PyResult<(String, Vec<Link>, Vec<Window>)> {
-        let DirectedLinks { fields, links, windows } = checks::directed_links(&self.0, &ports.0).map_err(raised)?;
-        Ok((json(&fields)?, links, windows))
-    }
-
-    /// Returns all nodes as JSON.
-    fn nodes(&self) -> PyResult<String> {
-        json(&rows::nodes(&self.0))
-    }
-
-    /// Returns the distinct routes of all flows, and the flows as JSON. Raises ScenarioError for the first flow that does
-    /// not start before the end of the run and stop after its start.
-    fn flows(&self, times_json: &str) -> PyResult<(Vec<BothWays>, String)> {
-        let (ways, rows) = rows::flows(&self.0, times_json).map_err(raised)?;
-        Ok((ways, json(&rows)?))
+    /// Returns the rules that connections violate: the number of each, and the names in the scenario of the fields `names`
+    /// that belong to it.
+    fn violated(
+        &self,
+        facts: &Facts,
+        settings_json: &str,
+        names: Vec<Vec<String>>,
+    ) -> PyResult<Vec<(usize, Vec<String>)>> {
+        resolve::violated(&self.0, &facts.0, settings_json, &names).map_err(raised)
     }
 }

@@ -172,6 +172,20 @@ fn check_guarantees(topology: &Topology, cells: bool) -> Result<(), Problems> {
     Ok(())
 }
 
+/// Checks that VBR sources, whose peak rates must always be available, cross no link that varies over time.
+///
+/// # Errors
+/// Returns the first problem.
+pub(crate) fn check_vbr(topology: &Topology) -> Result<(), Problems> {
+    for (source, route) in topology.graph.vbr.iter().zip(&topology.vbr_routes) {
+        if route.iter().any(|link| topology.settings(*link).varies[link % 2]) {
+            let needs = "needs static links";
+            return Err(format!("network.vbr: {} crosses a time-varying link; {needs}", source.name).into());
+        }
+    }
+    Ok(())
+}
+
 /// Returns the VBR sources in the form of the core.
 ///
 /// # Errors

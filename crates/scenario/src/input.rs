@@ -2,7 +2,7 @@
 //! conditioners have the form of the core.
 
 use crate::times::{Start, Stop};
-use crate::units::{self, Decimal, SIZE};
+use crate::units::Decimal;
 use crate::Problems;
 use longpipe_json::{FromJson, Json};
 use longpipe_network::scenario::access::AccessConfig;
@@ -106,6 +106,8 @@ pub struct Pep {
     pub node: String,
     /// Size of its buffer.
     pub buffer: String,
+    /// Number of its settings of TCP; 0 if it has none.
+    pub tcp: usize,
 }
 
 /// Name, kind and send jitter of a node.
@@ -224,6 +226,10 @@ pub struct Flow {
     pub return_route: Option<Vec<String>>,
     /// Class of its packets.
     pub class: u64,
+    /// Number of its own settings of TCP; 0 are those of the scenario.
+    pub tcp: usize,
+    /// Number of its own traffic; 0 is that of the scenario.
+    pub traffic: usize,
     /// Guaranteed rate [cells/s].
     pub mcr: Option<u64>,
     /// Start, if it is not the scenario's.
@@ -274,8 +280,6 @@ pub struct Ports {
     pub tcp_of: Vec<usize>,
     /// Payloads [byte] of all datagrams, if no flow uses TCP.
     pub datagrams: Vec<u64>,
-    /// Largest accepted window [byte].
-    pub most_window_bytes: u64,
 }
 
 /// Settings of a connection that concern the lengths of its packets.
@@ -337,10 +341,12 @@ impl Graph {
                     route: row.item(3).texts(),
                     return_route: row.item(4).texts(),
                     class: row.item(5).number()?,
-                    mcr: row.item(6).number(),
-                    start: Start::of(row.item(7)),
-                    stop: Stop::of(row.item(8)),
-                    splits: is_true(&row.item(9)),
+                    tcp: row.item(6).place()?,
+                    traffic: row.item(7).place()?,
+                    mcr: row.item(8).number(),
+                    start: Start::of(row.item(9)),
+                    stop: Stop::of(row.item(10)),
+                    splits: is_true(&row.item(11)),
                 })
             })?,
             vbr: rows(json.take("vbr"), |mut table| {
@@ -359,8 +365,8 @@ impl Graph {
                 })
             })?,
             peps: rows(json.take("peps"), |mut row| {
-                let (node, buffer) = (row.item(0).text()?, row.item(1).text()?);
-                Some(Pep { node, buffer })
+                let (node, buffer, tcp) = (row.item(0).text()?, row.item(1).text()?, row.item(2).place()?);
+                Some(Pep { node, buffer, tcp })
             })?,
         })
     }
@@ -406,11 +412,12 @@ impl Part {
     }
 
     /// Reads the parameters of a part in the form of the core, its problems, and its fields as the scenario sets them.
-    fn of(mut row: Json<'_>) -> Option<Part> {
+    pub(crate) fn of(mut row: Json<'_>) -> Option<Part> {
         let (mut table, problems, mut set) = (row.item(0), row.item(1).list().into_iter(), row.item(2));
         let problems = problems.map(|mut problem| Some((problem.item(0).text()?, problem.item(1).text()?)));
         let problems = problems.collect::<Option<_>>()?;
-        let is_access = at(&table, "kind")
+        let is_access = table
+            .at("kind")
             .as_str()
             .is_some_and(|kind| AccessConfig::VARIANTS.contains(&kind));
         let access = if is_access {
@@ -441,57 +448,13 @@ impl Part {
     }
 }
 
-impl Ports {
-    /// Reads the fields from JSON.
-    ///
-    /// # Errors
-    /// Returns the problem of the text, which is a defect of the caller.
-    pub fn read(text: &str) -> Result<Ports, Problems> {
-        let mut json = read(text)?;
-        let tcps = rows(json.take("tcps"), |mut row| {
-            Some(Tcp {
-                mss_bytes: units::parse(SIZE, &row.item(0).text()?)?,
-                has_timestamps: is_true(&row.item(1)),
-                is_automatic: row.item(2).text()? == "auto",
-            })
-        })?;
-        let datagrams = rows(json.take("datagrams"), |payload| payload.number())?;
-        Ports::of(json, tcps, datagrams).ok_or_else(|| incomplete(text))
-    }
-
-    fn of(mut json: Json<'_>, tcps: Vec<Tcp>, datagrams: Vec<u64>) -> Option<Ports> {
-        Some(Ports {
-            cells: is_true(&json.take("cells")),
-            buffer: json.take("buffer").text()?,
-            policy: Part::of(json.take("policy"))?,
-            scheduler: json.take("scheduler").text()?,
-            rotates: json.take("ties").as_str() == Some("rotating"),
-            tcps,
-            tcp_of: places(json.take("tcp_of")),
-            datagrams,
-            most_window_bytes: units::parse(SIZE, &json.take("most_window").text()?)?,
-        })
-    }
-}
-
 /// Reads a text.
 pub(crate) fn read(text: &str) -> Result<Json<'_>, Problems> {
     serde_json::from_str(text).map_err(|error| format!("network: {error}").into())
 }
 
-/// Returns the value of a field, such as `timer.tick`; null if the part does not have it.
-pub(crate) fn at<'p, 'a>(part: &'p Json<'a>, path: &str) -> &'p Json<'a> {
-    path.split('.').fold(part, |owner, name| match owner {
-        Json::Table(fields) => fields
-            .iter()
-            .find(|(key, _)| key == name)
-            .map_or(&Json::Null, |(_, value)| value),
-        _ => &Json::Null,
-    })
-}
-
 /// Converts the items of a list.
-fn rows<T>(list: Json<'_>, of: fn(Json<'_>) -> Option<T>) -> Result<Vec<T>, Problems> {
+pub(crate) fn rows<'a, T>(list: Json<'a>, of: impl Fn(Json<'a>) -> Option<T>) -> Result<Vec<T>, Problems> {
     let mut rows = vec![];
     for row in list.list() {
         rows.push(of(row).ok_or_else(|| incomplete("a row"))?);
@@ -503,10 +466,10 @@ fn places(list: Json<'_>) -> Vec<usize> {
     list.list().into_iter().filter_map(Json::place).collect()
 }
 
-fn is_true(value: &Json<'_>) -> bool {
+pub(crate) fn is_true(value: &Json<'_>) -> bool {
     matches!(value, Json::Bool(true))
 }
 
-fn incomplete(text: &str) -> Problems {
+pub(crate) fn incomplete(text: &str) -> Problems {
     format!("network: {text}; needs all fields").into()
 }

@@ -1,5 +1,5 @@
-//! Resolves the network of a scenario for the core: nodes and links of a dumbbell, groups of flows, connections that
-//! proxies split, routes, buffers, receiver windows, starts and stops.
+//! Resolves a scenario for the core: nodes and links of a dumbbell, groups of flows, connections that proxies split, their
+//! settings of TCP, routes, buffers, receiver windows, starts and stops.
 //!
 //! Input are the fields of a scenario, each of which has been checked: quantities are texts in canonical form, such as
 //! "155.52 Mbit/s". Python and the lab's page use this crate, through JSON.
@@ -8,6 +8,7 @@ mod access;
 pub mod buffers;
 pub mod checks;
 mod conditioners;
+mod connections;
 mod copies;
 mod dumbbell;
 pub mod framing;
@@ -17,15 +18,19 @@ pub mod network;
 mod packets;
 mod ports;
 mod problems;
-pub mod repetition;
+mod repetition;
+pub mod resolve;
 mod routes;
-pub mod rows;
+mod rows;
 pub mod rules;
+mod settings;
 pub mod splits;
+pub mod tcp;
 mod times;
 pub mod topology;
 pub mod units;
 
 pub use ports::{DirectedLinks, Port, PortFields};
 pub use problems::Problems;
+pub use tcp::Facts;
 pub use topology::Topology;

@@ -7,6 +7,7 @@ use crate::routes::{key, Numbers};
 use crate::topology::Topology;
 use crate::units::{self, RATE};
 use crate::Problems;
+use longpipe_tcp::config::MAX_WINDOW_BYTES;
 use serde::Serialize;
 
 /// Largest window of a receiver without RFC 7323 [byte].
@@ -91,7 +92,7 @@ pub(crate) fn directed_links(topology: &Topology, ports: &Ports) -> Result<Direc
         let tcp = &ports.tcps[*tcp];
         if tcp.is_automatic {
             let bytes = window_bytes(topology, &made, flow, segment_bytes(tcp));
-            made.windows.push((flow, bytes.min(ports.most_window_bytes)));
+            made.windows.push((flow, bytes.min(MAX_WINDOW_BYTES)));
         }
     }
     made.links = topology.copies.links(&made.links);

@@ -2,9 +2,12 @@
 
 use crate::buffers::CELL_BITS;
 use crate::checks::{cycle_ps, slowest_rate};
+use crate::connections::Connections;
 use crate::framing::policies;
-use crate::input::{at, read, Ports};
+use crate::input::Ports;
 use crate::rules::six_digits;
+use crate::settings::{Settings, Traffic, Transport};
+use crate::tcp::Tcp;
 use crate::topology::Topology;
 use crate::units::{self, RATE, SIZE, TIME};
 use crate::Problems;
@@ -19,67 +22,24 @@ const MAX_BACKOFF: u32 = 6;
 const DATAGRAM_HEADERS: u64 = 28;
 const PS_PER_S: u128 = 1_000_000_000_000;
 
-/// What repeats in a run; parts are tables of their fields as the scenario sets them.
+/// What repeats in a run.
 struct Repeating<'a> {
-    duration: String,
-    /// Distinct traffic; the first one is the scenario's.
-    traffics: Vec<Traffic<'a>>,
-    /// MSS and timer of distinct settings of TCP.
-    tcps: Vec<(String, Json<'a>)>,
-    /// Traffic of each flow, if it has its own, its settings of TCP, and whether its timer is its own.
-    flows: Vec<(Option<usize>, usize, bool)>,
-    /// Sampling interval of the queues of VCs, if they are traced.
-    sampling: Option<String>,
-    /// Maximum mean pause of VBR sources.
-    most_pause: String,
-}
-
-/// Traffic of flows.
-struct Traffic<'a> {
-    fields: Json<'a>,
-    /// Field with the time between events that occur in any case.
-    repeats: Option<String>,
-    is_over_tcp: bool,
+    traffics: &'a [Traffic<'a>],
+    tcps: &'a [Tcp<'a>],
+    /// Number of the traffic of each flow, 0 for that of the scenario, and of its settings of TCP.
+    flows: Vec<(usize, usize)>,
 }
 
 impl<'a> Repeating<'a> {
-    fn read(text: &'a str) -> Result<Repeating<'a>, Problems> {
-        let mut json = read(text)?;
-        let is_true = |value: Json<'_>| value == Json::Bool(true);
-        let row = |mut row: Json<'a>| Traffic {
-            fields: row.item(0),
-            repeats: row.item(1).text(),
-            is_over_tcp: is_true(row.item(2)),
-        };
-        let traffics = json.take("traffics").list().into_iter().map(row).collect();
-        let tcps = json.take("tcps").list().into_iter();
-        let flows = json.take("flows").list().into_iter();
-        Ok(Repeating {
-            duration: json.take("duration").text().unwrap_or_default(),
-            traffics,
-            tcps: tcps
-                .map(|mut row| (row.item(0).text().unwrap_or_default(), row.item(1)))
-                .collect(),
-            flows: flows
-                .map(|mut row| {
-                    let tcp = row.item(1).place().unwrap_or_default();
-                    (row.item(0).place(), tcp, is_true(row.item(2)))
-                })
-                .collect(),
-            sampling: json.take("sampling").text(),
-            most_pause: json.take("most_pause").text().unwrap_or_default(),
-        })
-    }
-
     fn mss(&self, flow: usize) -> &str {
-        &self.tcps[self.flows[flow].1].0
+        self.tcps[self.flows[flow].1].text("mss")
     }
 
     /// Returns the last flow of each combination of traffic and TCP, in order; flows of a group share both.
     fn unlike(&self) -> Vec<usize> {
         let mut last = std::collections::BTreeMap::new();
-        for (i, (traffic, tcp, _)) in self.flows.iter().enumerate() {
-            last.insert((*traffic, *tcp), i);
+        for (i, ends) in self.flows.iter().enumerate() {
+            last.insert(*ends, i);
         }
         let mut flows: Vec<usize> = last.into_values().collect();
         flows.sort_unstable();
@@ -88,13 +48,14 @@ impl<'a> Repeating<'a> {
 
     /// Returns the scenario's traffic and the flows' own traffic, each with its field and the MSS of its flow.
     fn with_fields(&self, topology: &Topology) -> Vec<(String, &Traffic<'a>, &str)> {
-        let first = self.flows.iter().position(|flow| flow.0.is_none()).unwrap_or_default();
+        let first = self.flows.iter().position(|flow| flow.0 == 0).unwrap_or_default();
         let mut traffics = vec![("traffic".to_owned(), &self.traffics[0], self.mss(first))];
         let mut last: Vec<((usize, &str), usize)> = vec![];
         for flow in self.unlike() {
-            let Some(traffic) = self.flows[flow].0 else {
+            let traffic = self.flows[flow].0;
+            if traffic == 0 {
                 continue;
-            };
+            }
             let key = (traffic, self.mss(flow));
             match last.iter_mut().find(|(known, _)| *known == key) {
                 Some(known) => known.1 = flow,
@@ -113,9 +74,20 @@ impl<'a> Repeating<'a> {
 ///
 /// # Errors
 /// Returns the first problem.
-pub fn check(topology: &Topology, ports: &Ports, repeating_json: &str) -> Result<(), Problems> {
-    let repeating = &Repeating::read(repeating_json)?;
-    let duration = &repeating.duration;
+pub(crate) fn check(
+    topology: &Topology,
+    ports: &Ports,
+    settings: &Settings<'_>,
+    connections: &Connections<'_>,
+    most_pause: &str,
+) -> Result<(), Problems> {
+    let flows = topology.graph.flows.iter().zip(&connections.of);
+    let repeating = &Repeating {
+        traffics: &settings.traffics,
+        tcps: &connections.tcps,
+        flows: flows.map(|(flow, tcp)| (flow.traffic, *tcp)).collect(),
+    };
+    let duration = &settings.duration;
     let least_ps = units::parse(TIME, duration)
         .unwrap_or_default()
         .div_ceil(MAX_REPETITIONS);
@@ -163,20 +135,20 @@ pub fn check(topology: &Topology, ports: &Ports, repeating_json: &str) -> Result
         mss,
     ) in &traffics
     {
-        if at(traffic, "kind").as_str() == Some("stream") {
-            let write = at(traffic, "write").as_str();
+        if traffic.at("kind").as_str() == Some("stream") {
+            let write = traffic.at("write").as_str();
             let text = write.map_or_else(|| format!("{mss}, the MSS,"), str::to_owned);
             at_least(format!("{field}.write"), &text, write_ps(traffic, mss))?;
         } else if let Some(name) = repeats {
-            let text = at(traffic, name).as_str().unwrap_or_default();
+            let text = traffic.at(name).as_str().unwrap_or_default();
             at_least(format!("{field}.{name}"), text, time(traffic, name))?;
         }
     }
     let mut of_tcp: Vec<Option<usize>> = vec![None; repeating.tcps.len()];
     let mut order = vec![];
     for flow in repeating.unlike() {
-        let (traffic, tcp, _) = repeating.flows[flow];
-        if repeating.traffics[traffic.unwrap_or_default()].is_over_tcp {
+        let (traffic, tcp) = repeating.flows[flow];
+        if repeating.traffics[traffic].transport == Transport::Tcp {
             if of_tcp[tcp].is_none() {
                 order.push(tcp);
             }
@@ -184,71 +156,71 @@ pub fn check(topology: &Topology, ports: &Ports, repeating_json: &str) -> Result
         }
     }
     for (flow, tcp) in order.into_iter().filter_map(|tcp| Some((of_tcp[tcp]?, tcp))) {
-        let timer = &repeating.tcps[tcp].1;
-        let is_coarse = at(timer, "kind").as_str() == Some("coarse");
+        let timer = repeating.tcps[tcp].fields.at("timer");
+        let is_coarse = timer.at("kind").as_str() == Some("coarse");
         let (dimension, tick_ps) = if is_coarse {
             (TICKS, time(timer, "tick"))
         } else {
             (TIME, 1)
         };
         for (name, factor) in [("initial_rto", 1 << MAX_BACKOFF), ("max_rto", 1)] {
-            let place = if repeating.flows[flow].2 {
+            let place = if repeating.tcps[tcp].sets("timer") {
                 topology.flow_field(flow) + "."
             } else {
                 String::new()
             };
-            let text = at(timer, name).as_str().unwrap_or_default();
+            let text = timer.at(name).as_str().unwrap_or_default();
             let interval_ps = factor * quantity(dimension, timer, name) * tick_ps;
             at_least(format!("{place}tcp.timer.{name}"), text, interval_ps)?;
         }
     }
-    if let Some(sampling) = &repeating.sampling {
+    if let Some(sampling) = &settings.sampling {
         let interval_ps = units::parse(TIME, sampling).unwrap_or_default();
         at_least("traces.vc_queue_interval".to_owned(), sampling, u128::from(interval_ps))?;
     }
     for (field, Traffic { fields: traffic, .. }, mss) in &traffics {
-        match at(traffic, "kind").as_str() {
+        match traffic.at("kind").as_str() {
             Some("on-off" | "self-similar") => {
                 let bits = 8 * (quantity(SIZE, traffic, "payload") + u128::from(DATAGRAM_HEADERS));
                 let packet_ps = bits * PS_PER_S / quantity(RATE, traffic, "rate").max(1);
                 check_bursts(field, traffic, packet_ps, "packet")?;
             }
-            Some("stream") if at(traffic, "bursts") != &Json::Null => {
-                let bursts = at(traffic, "bursts");
+            Some("stream") if traffic.at("bursts") != &Json::Null => {
+                let bursts = traffic.at("bursts");
                 check_bursts(&format!("{field}.bursts"), bursts, write_ps(traffic, mss), "write")?;
             }
             _ => {}
         }
     }
-    check_vbr(topology, &repeating.most_pause)
+    check_vbr(topology, most_pause)
 }
 
 /// Returns a quantity of a table in base units.
 fn quantity(dimension: &Dimension, table: &Json<'_>, name: &str) -> u128 {
-    let text = at(table, name).as_str().unwrap_or_default();
+    let text = table.at(name).as_str().unwrap_or_default();
     units::parse(dimension, text).unwrap_or_default().into()
 }
 
 /// Returns the time [ps] between two writes, rounded down.
 fn write_ps(stream: &Json<'_>, mss: &str) -> u128 {
-    let text = at(stream, "write").as_str().unwrap_or(mss);
+    let text = stream.at("write").as_str().unwrap_or(mss);
     let bytes = u128::from(units::parse(SIZE, text).unwrap_or_default());
     8 * bytes * PS_PER_S / quantity(RATE, stream, "rate").max(1)
 }
 
 /// Checks that bursts follow each other no faster than packets or writes at the peak rate.
 fn check_bursts(field: &str, bursts: &Json<'_>, packet_ps: u128, of: &str) -> Result<(), Problems> {
-    let [on, off] = ["on", "off"].map(|name| at(bursts, name).as_str().unwrap_or_default());
+    let [on, off] = ["on", "off"].map(|name| bursts.at(name).as_str().unwrap_or_default());
     let cycle_ps = quantity(TIME, bursts, "on") + quantity(TIME, bursts, "off");
     let packet = TIME.format(i128::try_from(packet_ps).unwrap_or(i128::MAX));
     if cycle_ps < packet_ps {
         let needs = format!("needs a sum of at least {packet}, the transmission time of a {of} at the rate");
         return Err(format!("{field}.on: {on} and {off} off; {needs}").into());
     }
-    if at(bursts, "times.kind").as_str() != Some("pareto") {
+    if bursts.at("times.kind").as_str() != Some("pareto") {
         return Ok(());
     }
-    let shape = match at(bursts, "times.shape") {
+    let shape = match bursts.at("times.shape") {
         Json::Float(shape) => *shape,
         Json::Number(shape) => *shape as f64,
         _ => return Ok(()),

@@ -1,6 +1,7 @@
 //! All nodes and flows of a resolved network.
 
-use crate::input::{read, NodeKind};
+use crate::input::NodeKind;
+use crate::settings::{Settings, Transport};
 use crate::splits;
 use crate::times::{FlowStart, Start, Stop};
 use crate::topology::{BothWays, Topology};
@@ -40,30 +41,6 @@ struct Forwarding {
     buffer_bytes: u64,
 }
 
-/// Settings of a scenario that concern the times of its flows.
-struct Times {
-    duration: String,
-    start: Start,
-    stop: Option<Stop>,
-    /// Flows of real stacks, which cannot stop.
-    foreign: Vec<usize>,
-}
-
-impl Times {
-    fn read(text: &str) -> Result<Times, Problems> {
-        let mut json = read(text)?;
-        let foreign = json.take("foreign").list();
-        let (duration, start) = (json.take("duration").text(), Start::of(json.take("start")));
-        let incomplete = || Problems::from("times: incomplete; needs a duration and a start".to_owned());
-        Ok(Times {
-            duration: duration.ok_or_else(incomplete)?,
-            start: start.ok_or_else(incomplete)?,
-            stop: Stop::of(json.take("stop")),
-            foreign: foreign.into_iter().filter_map(|flow| flow.place()).collect(),
-        })
-    }
-}
-
 /// Returns all nodes of a network.
 pub fn nodes(topology: &Topology) -> Vec<NodeRow> {
     let copies = &topology.copies;
@@ -90,12 +67,11 @@ pub fn nodes(topology: &Topology) -> Vec<NodeRow> {
     rows
 }
 
-/// Returns the distinct routes of all flows of a network, and the flows, from `Times` as JSON.
+/// Returns the distinct routes of all flows of a network, and the flows.
 ///
 /// # Errors
 /// Returns the problem of the first flow that does not start before the end of the run and stop after its start.
-pub fn flows(topology: &Topology, times_json: &str) -> Result<(Vec<BothWays>, Vec<FlowRow>), Problems> {
-    let times = &Times::read(times_json)?;
+pub(crate) fn flows(topology: &Topology, times: &Settings<'_>) -> Result<(Vec<BothWays>, Vec<FlowRow>), Problems> {
     let copies = &topology.copies;
     for i in 0..topology.graph.flows.len() {
         start_of(topology, times, i, 0)?;
@@ -159,7 +135,7 @@ fn name_of(topology: &Topology, i: usize, copy: usize) -> String {
 ///
 /// # Errors
 /// Returns a problem if it is not before the end of the run.
-fn start_of(topology: &Topology, times: &Times, i: usize, copy: usize) -> Result<FlowStart, Problems> {
+fn start_of(topology: &Topology, times: &Settings<'_>, i: usize, copy: usize) -> Result<FlowStart, Problems> {
     let of = topology.parts[i].of;
     let own = topology.graph.flows[i].start;
     let chosen = own.unwrap_or(times.start);
@@ -184,9 +160,9 @@ fn start_of(topology: &Topology, times: &Times, i: usize, copy: usize) -> Result
 }
 
 /// Checks that a flow with a stop is not one of a real stack.
-fn check_has_stop(topology: &Topology, times: &Times, i: usize) -> Result<(), Problems> {
+fn check_has_stop(topology: &Topology, times: &Settings<'_>, i: usize) -> Result<(), Problems> {
     let flow = &topology.graph.flows[i];
-    if flow.stop.or(times.stop).is_none() || !times.foreign.contains(&i) {
+    if flow.stop.or(times.stop).is_none() || times.traffics[flow.traffic].transport != Transport::Stack {
         return Ok(());
     }
     let needs = "needs traffic without a real stack, which ends after its size";

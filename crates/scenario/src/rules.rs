@@ -1,13 +1,11 @@
 //! Rules across the fields of a part, in the language of `python/longpipe/scenario/constraints.py`.
 
-use crate::input::{at, read};
+use crate::input::read;
 use crate::units::{self, SIZE};
 use crate::Problems;
 use longpipe_json::Json;
+use longpipe_tcp::config::{TcpConfig, MAX_WINDOW_SCALE};
 use longpipe_units::{repr, repr_of_float, Decimal, DIMENSIONS, SYMBOLS};
-
-/// Number of bits of the window field of a TCP header.
-const WINDOW_BITS: u32 = 16;
 
 /// The rules of a kind of parts.
 #[derive(Debug)]
@@ -43,7 +41,11 @@ impl Rules {
     /// # Errors
     /// Returns a message about the first clause that is no comparison.
     pub fn read(rules_json: &str) -> Result<Rules, Problems> {
-        let rules = read(rules_json)?.list().into_iter().map(|mut rule| {
+        Rules::of(read(rules_json)?)
+    }
+
+    pub(crate) fn of(rules: Json<'_>) -> Result<Rules, Problems> {
+        let rules = rules.list().into_iter().map(|mut rule| {
             let [condition, message] = [0, 1].map(|place| rule.item(place).text().unwrap_or_default());
             Rule::read(&condition, message).map_err(Problems::from)
         });
@@ -55,11 +57,21 @@ impl Rules {
     /// # Errors
     /// Returns the problem of the text, which is a defect of the caller.
     pub fn problems(&self, part_json: &str) -> Result<Vec<(usize, String)>, Problems> {
-        let part = read(part_json)?;
+        Ok(self.violated(&mut read(part_json)?))
+    }
+
+    /// Returns the number and the message of each rule that a part violates. A part with a receiver's window gets the range
+    /// of window scales, which rules compare.
+    pub(crate) fn violated(&self, part: &mut Json<'_>) -> Vec<(usize, String)> {
+        if let Some(window) = part.at("receiver_window").as_str() {
+            let scale = least_window_scale(window);
+            part.set("least_window_scale", Json::Number(scale.into()));
+            part.set("most_window_scale", Json::Number(MAX_WINDOW_SCALE.into()));
+        }
         let problems = self.0.iter().enumerate();
-        Ok(problems
-            .filter_map(|(number, rule)| Some((number, rule.problem(&part)?)))
-            .collect())
+        problems
+            .filter_map(|(number, rule)| Some((number, rule.problem(part)?)))
+            .collect()
     }
 }
 
@@ -77,7 +89,7 @@ impl Rule {
     /// Returns the message if a part violates the rule.
     fn problem(&self, part: &Json<'_>) -> Option<String> {
         let is_violated = self.clauses.iter().all(|clause| clause.holds(part));
-        is_violated.then(|| filled(&self.message, |path| shown(at(part, path))))
+        is_violated.then(|| filled(&self.message, |path| shown(part.at(path))))
     }
 }
 
@@ -105,9 +117,9 @@ impl Clause {
     }
 
     fn holds(&self, part: &Json<'_>) -> bool {
-        let left = at(part, &self.fields[0]);
+        let left = part.at(&self.fields[0]);
         let right = match &self.right {
-            Operand::Field(path) => at(part, path),
+            Operand::Field(path) => part.at(path),
             Operand::Constant(constant) => constant,
         };
         if self.sign == "is among" {
@@ -117,7 +129,7 @@ impl Clause {
         if let "is" | "is not" = self.sign {
             return is_same(left, right) == (self.sign == "is");
         }
-        let product = self.fields.iter().map(|path| number(at(part, path)));
+        let product = self.fields.iter().map(|path| number(part.at(path)));
         let product = product.reduce(|left, right| Some(product_of(left?, right?))).flatten();
         let Some((product, right)) = product.zip(number(right)) else {
             return false;
@@ -160,7 +172,7 @@ fn product_of(left: Decimal, right: Decimal) -> Decimal {
 /// Returns whether two values are equal; a part equals the name of its kind.
 fn is_same(left: &Json<'_>, right: &Json<'_>) -> bool {
     match (left, right) {
-        (Json::Table(_), Json::Text(_)) => at(left, "kind") == right,
+        (Json::Table(_), Json::Text(_)) => left.at("kind") == right,
         (Json::Text(_), _) | (_, Json::Text(_)) => left == right,
         _ => left == right || (number(left).is_some() && number(left) == number(right)),
     }
@@ -230,12 +242,9 @@ pub(crate) fn six_digits(number: f64) -> String {
     format!("{sign}{mantissa}e{direction}{:02}", exponent.abs())
 }
 
-/// Returns the smallest window scale, at most `most`, with which a receiver's window fits its field (RFC 7323).
-pub fn least_window_scale(receiver_window: &str, most: u32) -> u32 {
-    let bytes = units::parse(SIZE, receiver_window).unwrap_or_default();
-    (u64::BITS - bytes.leading_zeros())
-        .saturating_sub(WINDOW_BITS)
-        .min(most)
+/// Returns the smallest window scale with which a receiver's window, of which 'auto' is none yet, fits its field (RFC 7323).
+pub(crate) fn least_window_scale(receiver_window: &str) -> u32 {
+    TcpConfig::least_window_scale(units::parse(SIZE, receiver_window).unwrap_or_default())
 }
 
 #[cfg(test)]

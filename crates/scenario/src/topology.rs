@@ -316,14 +316,6 @@ impl Topology {
         self.parts.iter().map(|part| (part.of, part.sender)).collect()
     }
 
-    /// Returns the routes of VBR sources.
-    pub fn vbr_routes(&self) -> Vec<Route> {
-        self.vbr_routes
-            .iter()
-            .map(|route| self.copies.route(route, 0))
-            .collect()
-    }
-
     /// Returns the policy of the port of a directed link at a switch; None is that of the switches.
     pub(crate) fn policy(&self, link: usize) -> Option<usize> {
         let settings = self.settings(link);

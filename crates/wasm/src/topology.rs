@@ -1,7 +1,7 @@
 //! The resolved network of a scenario, which is passed as JSON: see crates/scenario.
 
-use longpipe_scenario::rules::{self, Rules};
-use longpipe_scenario::{self as scenario, checks, input, network, repetition, rows, Problems};
+use longpipe_scenario::rules::Rules;
+use longpipe_scenario::{self as scenario, network, resolve, Problems};
 use serde_json::to_string;
 use wasm_bindgen::prelude::*;
 
@@ -33,25 +33,19 @@ pub fn rule_problems(rules_json: &str, part_json: &str) -> Result<String, JsErro
     )
 }
 
-/// Returns the smallest window scale, at most `most`, with which a receiver's window fits its field.
+/// What the description of scenarios states about connections.
 #[wasm_bindgen]
-pub fn least_window_scale(receiver_window: &str, most: u32) -> u32 {
-    rules::least_window_scale(receiver_window, most)
-}
-
-/// The ports of switches, and the connections whose packets they queue.
-#[wasm_bindgen]
-pub struct Ports(input::Ports);
+pub struct Facts(scenario::Facts);
 
 #[wasm_bindgen]
-impl Ports {
-    /// Reads the ports.
+impl Facts {
+    /// Reads facts.
     ///
     /// # Errors
-    /// Returns the problem of the text, which is a defect of the caller.
+    /// Returns a message about a rule that is no comparison.
     #[wasm_bindgen(constructor)]
-    pub fn new(ports_json: &str) -> Result<Ports, JsError> {
-        input::Ports::read(ports_json).map(Ports).map_err(thrown)
+    pub fn new(facts_json: &str) -> Result<Facts, JsError> {
+        scenario::Facts::read(facts_json).map(Facts).map_err(thrown)
     }
 }
 
@@ -79,58 +73,11 @@ impl Topology {
         self.0.longest_round_trip_ps() as f64 / 1e9
     }
 
-    /// Returns the problems of the network, other than those of routes and TCP.
-    pub fn network_problems(&self, ports: &Ports) -> Vec<String> {
-        checks::network_problems(&self.0, &ports.0)
-    }
-
-    /// Checks the buffers of proxies, the classes of flows and their guaranteed rates.
+    /// Resolves a scenario from its settings besides the network; both are JSON.
     ///
     /// # Errors
-    /// Returns the first problem.
-    pub fn check_flows(&self, ports: &Ports) -> Result<(), JsError> {
-        checks::check_flows(&self.0, &ports.0).map_err(thrown)
-    }
-
-    /// Checks that no event repeats more than a billion times in the run, and that bursts end.
-    ///
-    /// # Errors
-    /// Returns the first problem.
-    pub fn check_repetition(&self, ports: &Ports, repeating_json: &str) -> Result<(), JsError> {
-        repetition::check(&self.0, &ports.0, repeating_json).map_err(thrown)
-    }
-
-    /// Returns the VBR sources in the form of the core, as JSON.
-    ///
-    /// # Errors
-    /// Returns the first problem.
-    pub fn vbr(&self, ports: &Ports) -> Result<String, JsError> {
-        json(&checks::vbr(&self.0, &ports.0).map_err(thrown)?)
-    }
-
-    /// Returns the distinct fields of directed links, the links, and the flows with automatic windows, each with its window
-    /// [byte], as JSON.
-    ///
-    /// # Errors
-    /// Returns the problem of the first buffer that does not fit its port, or medium access that does not fit its link or its
-    /// cell.
-    pub fn directed_links(&self, ports: &Ports) -> Result<String, JsError> {
-        json(&checks::directed_links(&self.0, &ports.0).map_err(thrown)?)
-    }
-
-    /// Returns all nodes as JSON.
-    ///
-    /// # Errors
-    /// Returns no errors.
-    pub fn nodes(&self) -> Result<String, JsError> {
-        json(&rows::nodes(&self.0))
-    }
-
-    /// Returns the distinct routes of all flows, and the flows, as JSON.
-    ///
-    /// # Errors
-    /// Returns the problem of the first flow that does not start before the end of the run and stop after its start.
-    pub fn flows(&self, times_json: &str) -> Result<String, JsError> {
-        json(&rows::flows(&self.0, times_json).map_err(thrown)?)
+    /// Returns a line for each problem.
+    pub fn resolve(&self, facts: &Facts, settings_json: &str) -> Result<String, JsError> {
+        json(&resolve::resolve(&self.0, &facts.0, settings_json).map_err(thrown)?)
     }
 }

@@ -2,7 +2,7 @@
 import { in_parts, nearest } from "../../build/engine/engine";
 import { violations } from "./constraints";
 import { withDefaults } from "./defaults";
-import { accepts, repr, shown, str } from "./errors";
+import { ScenarioError, accepts, repr, shown, str } from "./errors";
 import { DESCRIPTION, type Field, type Model, type Type, kindOfField, model, namesOf } from "./model";
 import { missing, moduleOf } from "./modules";
 import { type Part, type Value, kindOf, valueOf } from "./part";
@@ -63,6 +63,13 @@ export function checkPart(name: string, table: Table, path: string, say: Say, ki
     const made = { part: name, values, written };
     if (sound) together(made, path, tell);
     return made;
+}
+
+/** Returns a part without written fields. */
+export function plainPart(name: string, table: Table = {}): Part {
+    return checkPart(name, table, "", (field, problem) => {
+        throw new ScenarioError([`${field}: ${problem}`]);
+    });
 }
 
 /** Returns the problem of a missing value, with the description of its field. */

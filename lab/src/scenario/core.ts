@@ -11,15 +11,19 @@ export type JsonTable = { [name: string]: Json };
 
 /** Returns the fields of a part and of its nested parts, except those in `without`. */
 export function coreFields(part: Part, without: readonly string[] = []): JsonTable {
-    const table: JsonTable = {};
-    for (const field of model(part.part).fields) {
-        if (without.includes(field.name)) continue;
+    const names = model(part.part).fields.map((field) => field.name).filter((name) => !without.includes(name));
+    return Object.fromEntries(coreRows(part, names).map(([, key, value]) => [key, value]));
+}
+
+/** Returns the name, the name in the core, and the value there of fields of a part. */
+export function coreRows(part: Part, names: readonly string[]): [string, string, Json][] {
+    return model(part.part).fields.flatMap((field): [string, string, Json][] => {
         const value = part.values[field.name] ?? null;
-        if (field.later === true && isDefault(field, value)) continue;
+        if (!names.includes(field.name) || (field.later === true && isDefault(field, value))) return [];
         const suffix = suffixOf(field.type);
-        table[suffix === "" || suffix === field.name ? field.name : `${field.name}_${suffix}`] = core(field.type, value);
-    }
-    return table;
+        const key = suffix === "" || suffix === field.name ? field.name : `${field.name}_${suffix}`;
+        return [[field.name, key, core(field.type, value)]];
+    });
 }
 
 /** Returns the fields of a part of a link; the core reads the distribution of jitter as a table. */
@@ -95,4 +99,11 @@ function isDefault(field: Field, value: Value): boolean {
     const part = value as Part;
     if (field.type.is === "kinds" && kindOf(part) !== (field.default as { kind: string }).kind) return false;
     return model(part.part).fields.every((inner) => part.values[inner.name] === inner.default);
+}
+
+/** Returns a value in which parts are tables. */
+export function plain(value: Value): Json {
+    if (Array.isArray(value)) return value.map(plain);
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(Object.entries(value.values).map(([name, item]) => [name, plain(item)]));
 }

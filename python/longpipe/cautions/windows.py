@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from longpipe.scenario.buffers import bytes_of
-from longpipe.scenario.directed import LARGEST_WINDOW_BYTES
+from longpipe.scenario.connections import LARGEST_WINDOW_BYTES
 from longpipe.scenario.paths import Path, Resolved, paths, port_name, sustained_bps
 from longpipe.scenario.proxies import ProxyBuffer, proxy_buffers
 from longpipe.units import SIZE

@@ -6,10 +6,10 @@ from typing import Any, Final
 from longpipe.errors import ScenarioError, nearest
 from longpipe.ip import packet_bytes
 from longpipe.scenario import Scenario
-from longpipe.scenario.base import AUTO
+from longpipe.scenario.base import AUTO, accepted
 from longpipe.scenario.buffers import bytes_of
 from longpipe.scenario.canonical import canonical_json
-from longpipe.scenario.directed import LARGEST_WINDOW_BYTES
+from longpipe.scenario.connections import LARGEST_WINDOW_BYTES
 from longpipe.scenario.jitter import delay_with_jitter_ps
 from longpipe.scenario.network import Dumbbell
 from longpipe.scenario.series import mean_rate_bps
@@ -80,7 +80,7 @@ def core_scenario(scenario: Scenario, flows: Sequence[int]) -> str:
         if _setting(scenario, flow_tcp, "receiver_window") == AUTO:
             tcp["receiver_window_bytes"] = LARGEST_WINDOW_BYTES
             if isinstance(_setting(scenario, flow_tcp, "window_scale"), str):
-                tcp["window_scale"] = scenario.tcp.most_window_scale
+                tcp["window_scale"] = accepted(Tcp, "window_scale").high
         rows[i] = {**rows[i], "tcp": tcp}
     return canonical_json(without_warm_up({**resolved, "flows": rows}))
 

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from longpipe.errors import MissingSetting, ScenarioError
-from longpipe.scenario.constraints import violated
 from longpipe.scenario.framings import FOR_CELLS, FOR_PACKETS
-from longpipe.scenario.identity_cache import by_identity
 from longpipe.scenario.network import Dumbbell
 from longpipe.scenario.policies import Red, TailDrop
-from longpipe.scenario.topology import MAX_PROBLEMS
+from longpipe.scenario.tcp import Tcp
 from longpipe.units import SIZE, TIME, UNLIMITED
 
 if TYPE_CHECKING:
-    from longpipe._core import Ports
     from longpipe.scenario.buffers import Framing
     from longpipe.scenario.network import Network
     from longpipe.scenario.policies import Policy
     from longpipe.scenario.switch import Switch
-    from longpipe.scenario.tcp import Tcp
     from longpipe.scenario.topology import Topology
+
+
+# Names of fields of TCP, by constraint.
+Names = Sequence[Sequence[str]]
 
 
 class Checked(Protocol):
@@ -31,70 +30,44 @@ class Checked(Protocol):
     framing: Framing
     network: Network
     switch: Switch
+    tcp: Tcp
 
 
-def check(scenario: Checked, topology: Topology, tcps: Sequence[Tcp], ports: Ports) -> None:
-    """Raises ScenarioError for fields that exclude each other; `tcps` has an entry per flow, in the flows' order."""
-    problems = chain(_tcp_problems(scenario.framing, topology, tcps), topology.problems(ports))
-    _refuse(problems, lambda: _remedies(scenario, topology, tcps))
+def remedies(
+    scenario: Checked, topology: Topology, violated: Callable[[Names], list[tuple[int, list[str]]]]
+) -> Iterator[MissingSetting]:
+    """Yields the settings that would end violations of constraints, each in the part that has its cause.
 
-
-def check_network(scenario: Checked, topology: Topology, tcps: Sequence[Tcp], ports: Ports) -> None:
-    """Raises ScenarioError for fields that exclude each other, other than those of TCP."""
-    _refuse(topology.problems(ports), lambda: _remedies(scenario, topology, tcps))
-
-
-def _refuse(problems: Iterable[str], remedies: Callable[[], Iterable[MissingSetting]]) -> None:
-    if lines := list(dict.fromkeys(problems))[:MAX_PROBLEMS]:
-        raise ScenarioError(*lines, remedies=remedies())
-
-
-def _tcp_problems(framing: Framing, topology: Topology, tcps: Sequence[Tcp]) -> Iterator[str]:
-    # Flows without TCP fields of their own share one set of TCP settings.
-    distinct = {id(tcp): (i, tcp) for i, tcp in enumerate(tcps)}
-    for i, tcp in distinct.values():
-        for name, problem in _problems_of(tcp):
-            yield f"{tcp_field(topology, i, name)}: {problem}"
-    for i, tcp in distinct.values():
-        if framing == "aal5" and tcp.ecn.kind != "off":
-            field = tcp_field(topology, i, "ecn")
-            yield f"{field}: {tcp.ecn.kind}; needs off under AAL5, whose cells carry no ECN marks"
-
-
-@by_identity
-def _problems_of(tcp: Tcp) -> list[tuple[str, str]]:
-    return list(tcp.problems())
-
-
-def _remedies(scenario: Checked, topology: Topology, tcps: Sequence[Tcp]) -> Iterator[MissingSetting]:
-    """Yields the settings that would end violations of constraints, each in the part that has its cause."""
-    yield from _framing_remedies(scenario, topology, tcps)
+    `violated` returns the numbers of the constraints of TCP that connections violate, with the names of fields in the
+    scenario.
+    """
+    yield from _framing_remedies(scenario, topology)
     framing = scenario.framing
     for field, policy in policies(scenario.network, scenario.switch, topology):
         if isinstance(policy, Red) and (framing == "aal5") != (policy.unit == "cells"):
             place = _settable(field)
             yield MissingSetting(f"{place}.unit", "cells" if framing == "aal5" else "packets", place)
-    distinct = {id(tcp): (i, tcp) for i, tcp in enumerate(tcps)}
-    for i, tcp in distinct.values():
-        for constraint, _ in violated(tcp):
-            if constraint.remedy is not None:
-                field, value = constraint.remedy
-                cause = tcp_field(topology, i, constraint.cause)
-                own = tcp_field(topology, i, field)
-                # A part whose own setting is the cause must not change that of other parts.
-                place = own if own.startswith("network") else f"{cause.removesuffix(constraint.cause)}{field}"
-                yield MissingSetting(_settable(place), value, _settable(cause))
+    names = [[] if rule.remedy is None else [rule.cause, rule.remedy[0]] for rule in Tcp.constraints]
+    for number, fields in violated(names):
+        constraint = Tcp.constraints[number]
+        if constraint.remedy is not None:
+            (cause, own), (field, value) = fields, constraint.remedy
+            # A part whose own setting is the cause must not change that of other parts.
+            place = own if own.startswith("network") else f"{cause.removesuffix(constraint.cause)}{field}"
+            yield MissingSetting(_settable(place), value, _settable(cause))
 
 
-def _framing_remedies(scenario: Checked, topology: Topology, tcps: Sequence[Tcp]) -> Iterator[MissingSetting]:
+def _framing_remedies(scenario: Checked, topology: Topology) -> Iterator[MissingSetting]:
     """Yields the framing that queues and ECN need, and a buffer that this framing accepts."""
     framing, switch = scenario.framing, scenario.switch
     queues = {policy.kind for _, policy in policies(scenario.network, switch, topology)}
-    marked = framing == "aal5" and any(tcp.ecn.kind != "off" for tcp in tcps)
+    owns = [flow.tcp for flow in topology.flows]
+    tcps = [scenario.tcp if own is None or "ecn" not in own.model_fields_set else own for own in owns]
+    has_marks = any(tcp.ecn.kind != "off" for tcp in tcps)
     if framing == "ip" and queues.difference(FOR_PACKETS):
         yield MissingSetting("framing", "aal5")
         accepted = ("cells", "BDP", UNLIMITED, *TIME.units)
-    elif framing == "aal5" and (queues.difference(FOR_CELLS) or marked):
+    elif framing == "aal5" and (queues.difference(FOR_CELLS) or has_marks):
         yield MissingSetting("framing", "ip")
         if switch.policy.kind not in FOR_PACKETS:
             yield MissingSetting("switch.policy", TailDrop().kind)
@@ -103,7 +76,7 @@ def _framing_remedies(scenario: Checked, topology: Topology, tcps: Sequence[Tcp]
         return
     if "buffer" in switch.model_fields_set and switch.buffer.split()[-1] not in accepted:
         yield MissingSetting("switch.buffer", "1 BDP")
-    if framing == "ip" and any(tcp.ecn.kind != "off" for tcp in tcps):
+    if framing == "ip" and has_marks:
         yield MissingSetting("tcp.ecn", "off")
 
 
@@ -135,13 +108,6 @@ def fields_of_flows(network: Network, part: str) -> dict[str, str]:
         return {name: field for field, one in groups if getattr(one, part) for name in one.flows}
     flows = ((f"network.flows[{i}].{part}", flow) for i, flow in enumerate(network.flows))
     return {one.name: field for field, one in flows if getattr(one, part)}
-
-
-def tcp_field(topology: Topology, i: int, name: str) -> str:
-    """Returns the name under which a field of a flow's TCP is set in the scenario."""
-    tcp = topology.flows[i].tcp
-    own = tcp is not None and name.partition(".")[0] in tcp.model_fields_set
-    return f"{topology.flow_field(i)}.tcp.{name}" if own else f"tcp.{name}"
 
 
 def policies(network: Network, switch: Switch, topology: Topology) -> Iterator[tuple[str, Policy]]:

@@ -5,15 +5,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from pydantic import SerializerFunctionWrapHandler, field_serializer, model_validator
 
-from longpipe._core import least_window_scale
 from longpipe.errors import ScenarioError
-from longpipe.scenario.base import Model, accepted, models_by_kind
+from longpipe.scenario.base import Model, models_by_kind
 from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.constraints import Constraint
 from longpipe.scenario.control_kinds import MODELS, OWN, RECOVERY_OF_MODELS
 from longpipe.scenario.profile_options import filled
 from longpipe.scenario.recovery import Recovery
-from longpipe.scenario.timers import Fine, Timer
 from longpipe.scenario.variant import Variant
 
 # Loss recoveries whose options have a field in `Tcp`, which keeps them while another recovery is selected.
@@ -70,24 +68,6 @@ class Connection(Model):
 
     if TYPE_CHECKING:
         recovery: Variant
-        receiver_window: str
-        timer: Timer
-
-    @property
-    def least_window_scale(self) -> int:
-        """Returns the smallest shift with which the receiver window fits into its 16-bit field."""
-        return least_window_scale(self.receiver_window, self.most_window_scale)
-
-    @property
-    def most_window_scale(self) -> int:
-        """Returns the largest shift."""
-        highest: int = accepted(type(self), "window_scale").high
-        return highest
-
-    @property
-    def timestamps(self) -> bool:
-        """Returns whether segments carry timestamps (RFC 7323)."""
-        return isinstance(self.timer, Fine) and self.timer.timestamps
 
     constraints: ClassVar = (
         Constraint(
@@ -124,12 +104,6 @@ class Connection(Model):
             "first recovery",
         ),
     )
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        """Yields the field and the message of each violated constraint across fields, including those of the timer."""
-        yield from super().problems()
-        for name, problem in self.timer.problems():
-            yield f"timer.{name}", problem
 
     @model_validator(mode="before")
     @classmethod

@@ -20,6 +20,17 @@ def core_fields(part: Model, without: tuple[str, ...] = ()) -> dict[str, Any]:
     return {key: values[name] if convert is None else convert(values[name]) for name, key, convert in fields}
 
 
+def core_rows(part: Model, names: Collection[str]) -> list[tuple[str, str, Any]]:
+    """Returns the name, the name in the core, and the value there of fields of a part."""
+    values, (fields, later) = part.__dict__, _fields(type(part), ())
+    absent = {name for name, default in later if values[name] == default}
+    return [
+        (name, key, values[name] if convert is None else convert(values[name]))
+        for name, key, convert in fields
+        if name in names and name not in absent
+    ]
+
+
 @cache
 def _fields(
     model: type[Model], without: tuple[str, ...]

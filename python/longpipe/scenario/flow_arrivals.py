@@ -16,6 +16,8 @@ from longpipe.scenario.sizes import Sizes
 from longpipe.scenario.source import Source
 from longpipe.units import TIME
 
+# Maximum number of times that an event that needs no packet occurs in a run (crates/scenario/src/repetition.rs).
+MAX_REPETITIONS: Final = 10**9
 _LONGEST_GAP_PS: Final = TIME.parse("100000 s")
 
 

@@ -53,16 +53,13 @@ class Module(OwnControl):
         return objects
 
 
-def core_module(module: Module, hz: int) -> dict[str, Any]:
-    """Converts a controller from a file for the core, which identifies it by its digest, not by its path.
-
-    `hz` is the rate of the kernel's clock ticks, unless the module states its own.
-    """
+def core_module(module: Module) -> dict[str, Any]:
+    """Converts a controller from a file for the core, which identifies it by its digest, not by its path."""
     return {
         "kind": module.kind,
         "digest": module.digest,
         "parameters": core_values(module.parameters),
-        "hz": hz if module.hz is None else module.hz,
+        "hz": module.hz,
     }
 
 

@@ -94,11 +94,11 @@ def class_as_table() -> BeforeValidator:
     return BeforeValidator(lambda value: {"kind": "python", "class": value} if isinstance(value, type) else value)
 
 
-def core_class(control: Python, hz: int) -> dict[str, Any]:
+def core_class(control: Python) -> dict[str, Any]:
     """Converts a class for the core, which treats it as a module with its digest."""
     return {
         "kind": "module",
         "digest": control.digest,
         "parameters": [[name, json.dumps(value)] for name, value in sorted(control.parameters.items())],
-        "hz": hz,
+        "hz": None,
     }

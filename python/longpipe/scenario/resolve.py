@@ -1,28 +1,24 @@
 """The resolved scenario, as the core requires it: every field present, every quantity an integer."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from longpipe._core import Ports, misplaced
+import orjson
+
+from longpipe._core import misplaced
 from longpipe.errors import ScenarioError
-from longpipe.scenario.base import AUTO, Model
 from longpipe.scenario.buffers import Framing
-from longpipe.scenario.checks import check, check_flow_arrivals, check_network, fields_of_flows
-from longpipe.scenario.congestion import Aimd, Vegas
+from longpipe.scenario.checks import check_flow_arrivals, fields_of_flows, remedies
+from longpipe.scenario.connections import own, whole
 from longpipe.scenario.constellations import Crossings, crossings
 from longpipe.scenario.core import core_fields
 from longpipe.scenario.datagrams import HEADERS, longest_bytes
-from longpipe.scenario.directed import directed_links, ports_of
-from longpipe.scenario.ecn import EcnAccurate, EcnDctcp
-from longpipe.scenario.flow_arrivals import core_flow_arrivals
-from longpipe.scenario.identity_cache import by_identity
-from longpipe.scenario.module import Module, core_module
-from longpipe.scenario.network import Dumbbell, Flow, Graph, Group, Link
-from longpipe.scenario.own_class import Python, core_class
+from longpipe.scenario.flow_arrivals import MAX_REPETITIONS, core_flow_arrivals
+from longpipe.scenario.network import Dumbbell, Flow, Group, Link
 from longpipe.scenario.own_stack import OwnStack, own_stack_tcp
-from longpipe.scenario.profile_options import by_rules, has_initial_rtt
-from longpipe.scenario.repetition import MAX_REPETITIONS, check_repetition
 from longpipe.scenario.route_links import RouteLink
+from longpipe.scenario.schedulers import Fifo
 from longpipe.scenario.series import Series, series
 from longpipe.scenario.source import STACKS
 from longpipe.scenario.spread import ByKind, spread
@@ -30,8 +26,17 @@ from longpipe.scenario.stack import Stack, stack_tcp
 from longpipe.scenario.stack_path import StackPath, check_stack_paths
 from longpipe.scenario.starlink import Starlink
 from longpipe.scenario.tcp import Tcp
-from longpipe.scenario.topology import Topology, links_of, vbr_of
-from longpipe.scenario.traffic import Arrivals, FlowArrivals, Traffic
+from longpipe.scenario.topology import (
+    Numbered,
+    ResolvedNetwork,
+    Topology,
+    core_part,
+    links_of,
+    plain,
+    values_of,
+    vbr_of,
+)
+from longpipe.scenario.traffic import Arrivals, FlowArrivals, Traffic, Voice
 from longpipe.scenario.variations import Coded, File, Moving
 from longpipe.scenario.warm_up import resolved_warm_up
 from longpipe.units import TIME
@@ -53,55 +58,46 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
     network = scenario.network
     written, moving, over = _with_series(scenario)
     topology = Topology.of(network, scenario.traffic, written)
-    tcps = _merged(scenario, topology.flows)
-    traffics = _traffics(scenario.traffic, (flow.traffic for flow in topology.flows))
-    datagrams = _datagrams([flow.traffic or scenario.traffic for flow in topology.flows], traffics)
-    ports = ports_of(scenario, tcps, datagrams)
-    links = None
-    if any(tcp.receiver_window == AUTO for tcp in tcps):
-        # The window is computed from the links, which have to be valid.
-        check_network(scenario, topology, tcps, ports)
-        links, tcps = directed_links(scenario, topology, tcps, ports)
-    check(scenario, topology, tcps, ports)
-    topology.check_flows(ports)
-    _check_vbr(network, topology, moving)
-    check_repetition(scenario, topology, tcps, ports)
-    if links is None:
-        links, _ = directed_links(scenario, topology, tcps, ports)
+    traffics = _traffics(scenario.traffic, topology.traffics[1:])
+    settings = _settings(scenario, topology, traffics)
+    made = _made(scenario, topology, settings)
+    links = _links(scenario, topology, made)
     for link, one in moving.items():
         links[link] |= _moving(one, links[link], scenario.framing)
     resolved = {
         **core_fields(scenario, without=_OF_SCENARIO),
         **resolved_warm_up(scenario.warm_up, scenario.duration),
         **core_fields(scenario.switch, without=_OF_SWITCH),
-        "nodes": topology.all_nodes(),
+        "nodes": made.nodes,
         "links": links,
-        "flows": _flows(scenario, topology, tcps, traffics),
-        "vbr": list(_vbr(network, topology, ports)),
+        "flows": _flows(scenario, topology, made, traffics),
+        "vbr": [
+            core_fields(source, without=_OF_VBR) | fields
+            for source, fields in zip(vbr_of(network), made.vbr, strict=True)
+        ],
     }
     if any((flow.traffic or scenario.traffic).transport in STACKS for flow in topology.flows):
         # Every external packet needs an event.
         resolved["engine"] = "reference"
     if over.paths:
-        resolved = spread(resolved, over, _by_kind(scenario, topology, tcps, ports, over))
+        resolved = spread(resolved, over, _by_kind(scenario, topology, settings, over))
     check_flow_arrivals(network, resolved)
     check_stack_paths(fields_of_flows(network, "traffic"), resolved["flows"])
     return resolved
 
 
-def _by_kind(scenario: "Scenario", topology: Topology, tcps: Sequence[Tcp], ports: Ports, over: Crossings) -> ByKind:
+def _by_kind(scenario: "Scenario", topology: Topology, settings_json: str, over: Crossings) -> ByKind:
     """Returns the directed links with the settings of each kind of links of graphs over satellites.
 
     Raises ScenarioError for settings that links cannot have.
     """
-    by_kind = dict[tuple[str, str], Sequence[dict[str, Any]]]()
+    by_kind = dict[tuple[str, str], list[dict[str, Any]]]()
     for kind, place, settings in over.kinds():
         where = f"{next(iter(over.where.values()))}.{kind}"
         links = {i: _with_settings(where, link, settings.get(i), scenario) for i, link in topology.links.items()}
         try:
             own = Topology(scenario.network, scenario.traffic, links) if settings else topology
-            check_network(scenario, own, tcps, ports)
-            rows, _ = directed_links(scenario, own, tcps, ports)
+            rows = _links(scenario, own, _made(scenario, own, settings_json))
         except ScenarioError as error:
             raise ScenarioError(f"{where}: {error}") from None
         for i, of_link in settings.items():
@@ -181,13 +177,6 @@ def _check_cells(where: str, motion: dict[str, Any]) -> None:
         )
 
 
-def _check_vbr(network: Dumbbell | Graph, topology: Topology, moving: Collection[int]) -> None:
-    """Raises ScenarioError if a VBR source, whose peak rate must always be available, crosses a time-varying link."""
-    for source, route in zip(vbr_of(network), topology.vbr_routes, strict=True):
-        if any(link in moving for link in route):
-            raise ScenarioError(f"network.vbr: {source.name} crosses a time-varying link; needs static links")
-
-
 def _moving(series: Series, link: dict[str, Any], framing: Framing) -> dict[str, Any]:
     """Returns the additional fields of a time-varying link in the core."""
     if framing == "ip" and link["loss"]["kind"] == "bit-errors":
@@ -206,82 +195,124 @@ def _moving(series: Series, link: dict[str, Any], framing: Framing) -> dict[str,
     return {**fields, "loss": series.loss}
 
 
-def _datagrams(traffics: Sequence[Traffic], known: Mapping[int, dict[str, Any]]) -> list[int]:
-    """Returns the longest payload [bytes] of each flow's datagrams; empty if a flow uses TCP.
+def _settings(scenario: "Scenario", topology: Topology, known: Mapping[int, dict[str, Any]]) -> str:
+    """Returns the settings besides the network as crates/scenario reads them.
 
     `known` contains the fields of each traffic in the core, by its identity.
     """
-    if any(traffic.transport != "datagrams" for traffic in traffics):
-        return []
-    return [longest_bytes(known[key]) - HEADERS for key in set(map(id, traffics))]
+    switch, traces = scenario.switch, scenario.traces
+    all_traffic = [scenario.traffic, *(traffic for traffic in topology.traffics if traffic is not None)]
+    # Real stacks do not use the settings of TCP of their flows.
+    given = Numbered[Tcp]()
+    of_stacks = [None if (tcp := _tcp_of(one, scenario, topology)) is None else given.of(tcp) for one in all_traffic]
+    settings = {
+        "cells": scenario.framing == "aal5",
+        "duration": scenario.duration,
+        "start": values_of(scenario.start),
+        "stop": values_of(scenario.stop),
+        "sampling": traces.vc_queue_interval if traces.vc_queue else None,
+        "buffer": switch.buffer,
+        "policy": (core_fields(switch.policy), list(switch.policy.problems()), plain(switch.policy)),
+        "scheduler": switch.scheduler.kind,
+        "ties": switch.ties,
+        "tcps": [whole(scenario.tcp), *map(own, filter(None, topology.tcps)), *map(whole, given.parts)],
+        "traffics": [
+            (
+                traffic.bursts() if isinstance(traffic, Voice) else traffic,
+                traffic.repeats,
+                traffic.transport,
+                longest_bytes(known[id(traffic)]) - HEADERS if traffic.transport == "datagrams" else None,
+                None if number is None else len(topology.tcps) + number,
+            )
+            for traffic, number in zip(all_traffic, of_stacks, strict=True)
+        ],
+    }
+    return orjson.dumps(settings, default=vars).decode()
 
 
-def _merged(scenario: "Scenario", flows: Sequence[Flow | Group]) -> list[Tcp]:
-    """Returns the TCP settings of each flow; flows whose own parameters are equal share one object.
-
-    Real stacks do not use them.
-    """
-    tcp = scenario.tcp
-    owns = {id(flow.tcp): flow.tcp for flow in flows}
-    merged = {key: tcp if own is None else _with_own(tcp, own) for key, own in owns.items()}
-    traffics = {flow.name: flow.traffic or scenario.traffic for flow in flows}
-    return [_tcp_of(traffics[flow.name], merged[id(flow.tcp)], traffics) for flow in flows]
-
-
-def _tcp_of(traffic: Traffic, tcp: Tcp, traffics: Mapping[str, Traffic]) -> Tcp:
-    """Returns the TCP settings of a flow with this traffic; a path has the settings of its connection's flow."""
+def _tcp_of(traffic: Traffic, scenario: "Scenario", topology: Topology) -> Tcp | None:
+    """Returns the settings of TCP of flows with a stack; a path has those of its connection. None for other traffic."""
     if isinstance(traffic, StackPath):
-        connection = traffics.get(traffic.of)
-        return stack_tcp(connection) if isinstance(connection, Stack) else tcp
+        flows = (flow.traffic or scenario.traffic for flow in topology.flows if flow.name == traffic.of)
+        traffic = next(flows, traffic)
     if isinstance(traffic, Stack):
         return stack_tcp(traffic)
-    return own_stack_tcp(traffic) if isinstance(traffic, OwnStack) else tcp
+    return own_stack_tcp(traffic) if isinstance(traffic, OwnStack) else None
 
 
-def _with_own(tcp: Tcp, own: Tcp) -> Tcp:
-    fields = {name: getattr(own, name) for name in own.model_fields_set}
-    if "congestion" in fields:
-        # Fields of the controller that the flow does not set follow the flow's profile, or else the scenario's profile.
-        fields["congestion"] = by_rules(fields.get("profile", tcp.profile), own.congestion)
-    # A handshake and a known RTT exclude each other; the flow's own setting replaces the scenario's.
-    if "handshake" not in fields and has_initial_rtt(fields.get("initial_rtt")):
-        fields["handshake"] = False
-    elif "initial_rtt" not in fields and fields.get("handshake"):
-        fields["initial_rtt"] = Tcp.model_fields["initial_rtt"].default
-    return tcp.model_copy(update=fields)
+def _made(scenario: "Scenario", topology: Topology, settings: str) -> ResolvedNetwork:
+    """Resolves the scenario in the core. Raises ScenarioError with the settings that would solve its problems."""
+    try:
+        return topology.resolve(settings)
+    except ScenarioError as error:
+        missing = remedies(scenario, topology, lambda names: topology.violated(settings, names))
+        raise ScenarioError(*error.problems, remedies=missing) from None
+
+
+def _links(scenario: "Scenario", topology: Topology, made: ResolvedNetwork) -> list[dict[str, Any]]:
+    """Returns both directions of each link, each with its port.
+
+    Links share equal parts, which are therefore encoded once. Raises ScenarioError with the line of an invalid file.
+    """
+    part = cache(lambda number: core_part(topology.parts[number]))
+    switch = {name: core_fields(getattr(scenario.switch, name)) for name in ("policy", "scheduler")}
+    ports = {"host": {"scheduler": core_fields(Fifo())}, "switch": switch}
+    rows = [
+        {
+            "from": None,
+            "to": None,
+            "rate_bps": link["rate_bps"],
+            "delay_ps": link["delay_ps"],
+            **ports[link["port"]],
+            **({} if link["policy"] is None else {"policy": part(link["policy"])}),
+            "buffer": link["buffer"],
+            "loss": part(link["loss"]),
+            **({"conditioners": [part(number) for number in link["conditioners"]]} if link["conditioners"] else {}),
+            **({} if link["access"] is None else {"access": part(link["access"])}),
+        }
+        for link in made.fields
+    ]
+    directed = list[dict[str, Any]]()
+    for first, last, number in made.links:
+        # A copy is made in half the time of a new table.
+        there, back = rows[number].copy(), rows[number + 1].copy()
+        there["from"] = back["to"] = first
+        there["to"] = back["from"] = last
+        directed += (there, back)
+    return directed
 
 
 def _flows(
-    scenario: "Scenario", topology: Topology, tcps: list[Tcp], known: Mapping[int, dict[str, Any]]
+    scenario: "Scenario", topology: Topology, resolved: ResolvedNetwork, known: Mapping[int, dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    shared = {key: _tcp(tcp) for key, tcp in {id(tcp): tcp for tcp in tcps}.items()}
     least_gap_ps = -(-TIME.parse(scenario.duration) // MAX_REPETITIONS)
     # Flows with the same TCP, traffic, class and service category share these fields.
     made: dict[tuple[int, int, int, int], dict[str, Any]] = {}
     common: list[dict[str, Any]] = []
-    for i, (flow, tcp) in enumerate(zip(topology.flows, tcps, strict=True)):
+    for i, (flow, number) in enumerate(zip(topology.flows, resolved.tcp_of, strict=True)):
         traffic = flow.traffic or scenario.traffic
-        key = (id(tcp), id(traffic), flow.class_, id(flow.service))
+        key = (number, id(traffic), flow.class_, id(flow.service))
         if (fields := made.get(key)) is None:
+            tcp = resolved.tcps[number]
             own = core_fields(flow, without=_OF_FLOWS)
-            made[key] = fields = {**own, "tcp": shared[id(tcp)], "traffic": known[id(traffic)], **_marks(tcp, traffic)}
+            made[key] = fields = {**own, "tcp": tcp["fields"], "traffic": known[id(traffic)]}
+            if tcp["scalable"]:
+                fields["scalable"] = True
+            if traffic.transport in STACKS:
+                fields["foreign"] = True
         if isinstance(traffic, FlowArrivals):
             field = f"{topology.flow_field(i)}.traffic" if flow.traffic else "traffic"
             slowest_bps = topology.slowest_bps(i)
             arrivals = core_flow_arrivals(traffic, fields["tcp"], slowest_bps, least_gap_ps, field)
             fields = {**fields, "traffic": arrivals}
         common.append(fields)
-    return topology.all_flows(scenario.duration, scenario.start, scenario.stop, common)
-
-
-def _marks(tcp: Tcp, traffic: Traffic) -> dict[str, Any]:
-    """Returns the fields that mark a flow's packets as scalable, or as sent by a real stack; empty for other flows."""
-    found = {}
-    if _has_ect1(tcp):
-        found["scalable"] = True
-    if traffic.transport in STACKS:
-        found["foreign"] = True
-    return found
+    flows = []
+    for of, way, own in resolved.flows:
+        row = common[of].copy()
+        row.update(own)
+        row["route"], row["return_route"] = resolved.ways[way]
+        flows.append(row)
+    return flows
 
 
 def _traffics(common: Traffic, own: Iterable[Traffic | None]) -> dict[int, dict[str, Any]]:
@@ -300,38 +331,3 @@ def _traffics(common: Traffic, own: Iterable[Traffic | None]) -> dict[int, dict[
         else:
             made[key] = files[traffic.file] = traffic.core()
     return made
-
-
-def _tcp(tcp: Tcp) -> dict[str, Any]:
-    # Modules and classes are loaded again, because their files may have changed.
-    if isinstance(tcp.congestion, Module):
-        return {**_tcp_fields(tcp), "congestion": core_module(tcp.congestion, tcp.hz)}
-    if isinstance(tcp.congestion, Python):
-        return {**_tcp_fields(tcp), "congestion": core_class(tcp.congestion, tcp.hz)}
-    return _tcp_fields(tcp)
-
-
-@by_identity
-def _tcp_fields(tcp: Tcp) -> dict[str, Any]:
-    scale = tcp.window_scale if isinstance(tcp.window_scale, int) else tcp.least_window_scale
-    fields = {**core_fields(tcp, without=("profile",)), **_flat_options(tcp.congestion), "window_scale": scale}
-    if _has_ect1(tcp):
-        # ECT(1) selects the low-latency queue of DualPI2: a property of the flow's packets, not a rule of TCP.
-        del fields["ecn"]["ect"]
-    return fields
-
-
-def _has_ect1(tcp: Tcp) -> bool:
-    return isinstance(tcp.ecn, EcnDctcp | EcnAccurate) and tcp.ecn.ect == 1
-
-
-def _flat_options(control: Model) -> dict[str, Any]:
-    """Returns the fields that contain the options of AIMD and Vegas, whichever control is selected."""
-    aimd = control if isinstance(control, Aimd) else Aimd.unchecked()
-    vegas = control if isinstance(control, Vegas) else Vegas.unchecked()
-    return {"byte_counting": aimd.byte_counting, "vegas": core_fields(vegas, without=("kind",))}
-
-
-def _vbr(network: Dumbbell | Graph, topology: Topology, ports: Ports) -> Iterator[dict[str, Any]]:
-    for source, resolved in zip(vbr_of(network), topology.vbr(ports), strict=True):
-        yield {**core_fields(source, without=_OF_VBR), **resolved}

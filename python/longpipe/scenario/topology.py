@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import orjson
 
 from longpipe import _core
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import Model
+from longpipe.scenario.connections import facts
 from longpipe.scenario.core import core_fields
 from longpipe.scenario.identity_cache import by_identity
 from longpipe.scenario.jitter import FromTable
@@ -22,6 +24,8 @@ from longpipe.scenario.policies import TailDrop
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.traffic import Greedy, Traffic
 from longpipe.scenario.vbr import VbrFlow
+
+P = TypeVar("P")
 
 
 def links_of(network: Dumbbell | Graph) -> Mapping[int, Link]:
@@ -63,9 +67,6 @@ def _peps_of(network: Dumbbell | Graph) -> dict[str, Pep]:
 
 # Maximum number of groups of a dumbbell whose topology is cached; a larger one would save little time for its memory.
 _MAX_KEPT: Final = 100
-# Maximum number of reported problems of a network.
-MAX_PROBLEMS: Final = 10
-
 
 # Fields that most links leave at their defaults: queues, conditioners and losses.
 _RARE: Final = (
@@ -84,16 +85,47 @@ _EXITS: Final = ("exit_access", "exit_return_access")
 _FROM_FILES: Final = (*_LISTS, "access", "return_access", *_EXITS)
 
 
-# Distinct fields of directed links; nodes of each link, with the number of its fields, which the fields of the opposite
-# direction follow; flows with automatic windows [bytes].
-Links = tuple[list[dict[str, Any]], list[tuple[int, int, int]], list[tuple[int, int]]]
+class Numbered(Generic[P]):
+    """Different parts, by number; the same object has one number."""
+
+    def __init__(self, *parts: P) -> None:
+        """Numbers some parts, in their order."""
+        self.parts = list(parts)
+        self._numbers = {id(part): i for i, part in enumerate(parts)}
+
+    def of(self, part: P) -> int:
+        """Returns the number of a part."""
+        if (known := self._numbers.get(id(part))) is None:
+            self._numbers[id(part)] = known = len(self.parts)
+            self.parts.append(part)
+        return known
+
+
+@dataclass(frozen=True)
+class ResolvedNetwork:
+    """What the core resolves of a scenario; flows and links that have equal fields share them.
+
+    `links` are both nodes of each link, and the number of its `fields`, which those of the opposite direction follow.
+    `tcps` are the settings of TCP, of which each of the topology's flows has the number in `tcp_of`. `flows` are the
+    number of the topology's flow, that of its routes in `ways`, and other fields.
+    """
+
+    nodes: list[dict[str, Any]]
+    fields: list[dict[str, Any]]
+    links: list[tuple[int, int, int]]
+    tcps: list[dict[str, Any]]
+    tcp_of: list[int]
+    ways: list[tuple[list[int], list[int]]]
+    flows: list[tuple[int, int, dict[str, Any]]]
+    vbr: list[dict[str, Any]]
 
 
 class Topology:
     """A checked network with `links` by number: link k consists of the directed links 2k (as written) and 2k + 1.
 
     `flows` are the first flows of groups, and a copy of a flow for each additional part of its connection that a proxy
-    splits off. `parts` are the policies, losses, conditioners and accesses to which `directed_links` refers by number.
+    splits off. `parts` are the policies, losses, conditioners and accesses to which links refer by number. `tcps` and
+    `traffics` are those of the flows, after None for those of the scenario.
     """
 
     def __init__(self, network: Dumbbell | Graph, traffic: Traffic, links: Mapping[int, Link]) -> None:
@@ -103,13 +135,16 @@ class Topology:
         """
         self.links, self._flow_field = links, "group" if isinstance(network, Dumbbell) else "flows"
         # The core refers to the first two.
-        self.parts: list[Model] = [TailDrop.unchecked(), NoLoss.unchecked()]
+        self._numbered = Numbered[Model](TailDrop.unchecked(), NoLoss.unchecked())
+        self._tcps, self._traffics = Numbered[Tcp | None](None), Numbered[Traffic | None](None)
         peps = _peps_of(network)
         with _problems():
             self._core = _core.Topology(_json(self._written(network, traffic, peps)))
         self._of = self._core.parts() if peps else []
-        self.flows = list(_with_parts(first_flows(network), self._of, [pep.tcp for pep in peps.values()]))
-        self.vbr_routes = self._core.vbr_routes()
+        flows = first_flows(network)
+        self.flows = [flows[of] for of, _ in self._of] if peps else flows
+        self.parts = self._numbered.parts
+        self.tcps, self.traffics = self._tcps.parts, self._traffics.parts
 
     @classmethod
     def of(cls, network: Dumbbell | Graph, traffic: Traffic, links: Mapping[int, Link]) -> "Topology":
@@ -122,15 +157,9 @@ class Topology:
 
     def _written(self, network: Dumbbell | Graph, traffic: Traffic, peps: Mapping[str, Pep]) -> dict[str, object]:
         """Returns the network as crates/scenario reads it; links with equal settings share them."""
-        numbers = {id(part): i for i, part in enumerate(self.parts)}
 
         def number(part: Model | None) -> int | None:
-            if part is None:
-                return None
-            if (known := numbers.get(id(part))) is None:
-                numbers[id(part)] = known = len(self.parts)
-                self.parts.append(part)
-            return known
+            return None if part is None else self._numbered.of(part)
 
         # Values are compared by identity, because the network keeps them alive and equal strings are usually the same
         # object.
@@ -156,10 +185,10 @@ class Topology:
             "nodes": [(node.name, node.kind, node.send_jitter) for node in nodes],
             "links": links if nodes else [],
             "settings": settings,
-            "parts": [(_core_without_table(part), list(part.problems()), plain(part)) for part in self.parts],
-            "flows": [_row_of(flow, traffic, is_split=bool(peps)) for flow in first_flows(network)],
+            "parts": [(_core_without_table(part), list(part.problems()), plain(part)) for part in self._numbered.parts],
+            "flows": [self._row_of(flow, traffic, is_split=bool(peps)) for flow in first_flows(network)],
             "vbr": [source.model_dump(by_alias=True) for source in vbr_of(network)],
-            "peps": [(name, pep.buffer) for name, pep in peps.items()],
+            "peps": [(name, pep.buffer, self._tcps.of(pep.tcp)) for name, pep in peps.items()],
         }
 
     def flow_field(self, i: int) -> str:
@@ -175,64 +204,35 @@ class Topology:
         """Returns the lowest rate [bit/s] among the links of a flow's route."""
         return self._core.slowest_bps(flow) or 0
 
-    def problems(self, ports: _core.Ports) -> list[str]:
-        """Returns the problems of the network, other than those of routes and TCP."""
-        return self._core.network_problems(ports)
+    def resolve(self, settings: str) -> ResolvedNetwork:
+        """Resolves a scenario with these settings besides the network.
 
-    def check_flows(self, ports: _core.Ports) -> None:
-        """Raises ScenarioError for a proxy's buffer, a class or a guaranteed rate that does not fit the network."""
-        with _problems():
-            self._core.check_flows(ports)
-
-    def check_repetition(self, ports: _core.Ports, repeating: dict[str, object]) -> None:
-        """Raises ScenarioError for an event that repeats too often in the run, and for endless bursts."""
-        with _problems():
-            self._core.check_repetition(ports, _json(repeating))
-
-    def vbr(self, ports: _core.Ports) -> list[dict[str, Any]]:
-        """Returns routes, rates and times of VBR sources for the core.
-
-        Raises ScenarioError if switches have no VBR queue, or a source shares its host or exceeds a link's rate.
+        Raises ScenarioError with a line for each problem.
         """
         with _problems():
-            text = self._core.vbr(ports)
-        sources: list[dict[str, Any]] = orjson.loads(text)
-        return sources
+            links, ways, tcp_of, text = self._core.resolve(facts(), settings)
+        return ResolvedNetwork(**orjson.loads(text) | {"links": links, "ways": ways, "tcp_of": tcp_of})
 
-    def directed_links(self, ports: _core.Ports) -> Links:
-        """Returns the distinct fields of directed links, the links, and automatic windows: see crates/scenario.
+    def violated(self, settings: str, names: Sequence[Sequence[str]]) -> list[tuple[int, list[str]]]:
+        """Returns the numbers of constraints of TCP that connections violate.
 
-        Raises ScenarioError for the first buffer or medium access that does not fit its port.
+        Each has its `names`, which are names of fields of TCP, as names of fields of the scenario.
         """
-        with _problems():
-            fields, links, windows = self._core.directed_links(ports)
-        distinct: list[dict[str, Any]] = orjson.loads(fields)
-        return distinct, links, windows
+        return self._core.violated(facts(), settings, names)
 
-    def all_nodes(self) -> list[dict[str, Any]]:
-        """Returns all nodes for the core."""
-        nodes: list[dict[str, Any]] = orjson.loads(self._core.nodes())
-        return nodes
+    def _row_of(self, flow: Flow | Group, traffic: Traffic, *, is_split: bool) -> tuple[object, ...]:
+        """Returns the fields of a flow; hosts and routes are empty for groups, because the core determines them."""
+        fields = flow.__dict__
+        row = _of_flow(fields) if isinstance(flow, Flow) else (flow.name, "", "", None, None, flow.class_)
+        row = (*row, self._tcps.of(fields["tcp"]), self._traffics.of(fields["traffic"]))
+        service, start, stop = fields["service"], fields["start"], fields["stop"]
+        if service is None and start is None and stop is None and not is_split:
+            return row
+        splits = is_split and flow.split and (flow.traffic or traffic).transport == "tcp"
+        return (*row, getattr(service, "mcr", None), values_of(start), values_of(stop), splits)
 
-    def all_flows(
-        self, duration: str, start: Model, stop: Model | None, common: Sequence[dict[str, Any]]
-    ) -> list[dict[str, Any]]:
-        """Returns all flows for the core; `common` are the fields that the flows have in common with `self.flows`.
 
-        Raises ScenarioError for the first flow that does not start before the end of the run and stop after its start.
-        """
-        foreign = [i for i, fields in enumerate(common) if "foreign" in fields]
-        times = {"duration": duration, "start": _values_of(start), "stop": _values_of(stop), "foreign": foreign}
-        with _problems():
-            ways, text = self._core.flows(_json(times))
-        rows: list[tuple[int, int, dict[str, Any]]] = orjson.loads(text)
-        flows = []
-        for of, way, own in rows:
-            flow = common[of].copy()
-            flow.update(own)
-            flow["route"], flow["return_route"] = ways[way]
-            flows.append(flow)
-        return flows
+_of_flow: Final = itemgetter("name", "from_", "to", "route", "return_route", "class_")
 
 
 def plain(part: Model) -> dict[str, object]:
@@ -256,42 +256,6 @@ def _kept_topology(network: Dumbbell) -> Topology:
     return Topology(network, Greedy.unchecked(), links_of(network))
 
 
-def _with_parts(
-    flows: Sequence[Flow | Group], parts: Sequence[tuple[int, int | None]], own: Sequence[Tcp | None]
-) -> Iterator[Flow | Group]:
-    """Yields the flows and the parts of their connections; those behind a proxy have its TCP fields, `own`."""
-    if not parts:
-        yield from flows
-    tcps: dict[tuple[int, int], Tcp | None] = {}
-    for of, sender in parts:
-        flow = flows[of]
-        tcp = None if sender is None else own[sender]
-        if tcp is None:
-            yield flow
-        else:
-            merged = tcps.setdefault((id(flow.tcp), id(tcp)), _over(flow.tcp, tcp))
-            yield flow.model_copy(update={"tcp": merged})
-
-
-def _over(tcp: Tcp | None, own: Tcp) -> Tcp:
-    """Returns a flow's own TCP fields, overridden by those of its proxy."""
-    return own if tcp is None else tcp.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})
-
-
-_of_flow: Final = itemgetter("name", "from_", "to", "route", "return_route", "class_")
-
-
-def _row_of(flow: Flow | Group, traffic: Traffic, *, is_split: bool) -> tuple[object, ...]:
-    """Returns the fields of a flow; hosts and routes are empty for groups, because the core determines them."""
-    fields = flow.__dict__
-    row = _of_flow(fields) if isinstance(flow, Flow) else (flow.name, "", "", None, None, flow.class_)
-    service, start, stop = fields["service"], fields["start"], fields["stop"]
-    if service is None and start is None and stop is None and not is_split:
-        return row
-    splits = is_split and flow.split and (flow.traffic or traffic).transport == "tcp"
-    return (*row, getattr(service, "mcr", None), _values_of(start), _values_of(stop), splits)
-
-
 def _dumbbell(network: Dumbbell) -> dict[str, object]:
     """Returns the fields of a dumbbell other than those of its trunk."""
     names = ("name", "count", "direction", "access_delay", "exit_delay")
@@ -300,7 +264,7 @@ def _dumbbell(network: Dumbbell) -> dict[str, object]:
     return {"groups": groups, **{name: getattr(network, name) for name in own}}
 
 
-def _values_of(part: Model | None) -> list[object] | None:
+def values_of(part: Model | None) -> list[object] | None:
     """Returns the kind of a start or stop, and its times."""
     return None if part is None else list(part.__dict__.values())
 

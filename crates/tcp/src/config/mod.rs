@@ -364,7 +364,7 @@ impl TcpConfig {
         if !(1..=65_000).contains(&self.mss_bytes) {
             return Some(Problem::new("mss", self.mss_bytes, "needs 1 to 65 000 bytes"));
         }
-        if !(u64::from(self.mss_bytes)..=1 << 30).contains(&self.receiver_window_bytes) {
+        if !(u64::from(self.mss_bytes)..=MAX_WINDOW_BYTES).contains(&self.receiver_window_bytes) {
             return Some(Problem::new(
                 "receiver_window",
                 self.receiver_window_bytes,
@@ -508,6 +508,8 @@ const HZ: std::ops::RangeInclusive<u32> = 24..=1024;
 const LONGEST_PRECONNECT: u64 = 1_000 * PS_PER_SECOND;
 /// Maximum timeout of a delayed ACK [ps].
 pub const LONGEST_ACK_DELAY: u64 = 1_000 * PS_PER_SECOND;
+/// Largest receiver window [byte]: 1 GiB.
+pub const MAX_WINDOW_BYTES: u64 = 1 << 30;
 /// Largest value of the window field.
 pub const MAX_WINDOW_FIELD: u64 = 65_535;
 /// Largest shift of the window field (RFC 7323 section 2.3).
