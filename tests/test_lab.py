@@ -15,7 +15,7 @@ import sys
 import tomllib
 import webbrowser
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -223,9 +223,13 @@ WRONG: list[dict[str, Any]] = [
 
 def of_page(tables: list[dict[str, Any]], *modules: Path) -> list[dict[str, Any]]:
     """Returns the scenarios that the page resolves; `modules` are files that it has."""
-    texts = json.dumps([tomli_w.dumps(table) for table in tables])
+    return of_texts([[tomli_w.dumps(table)] for table in tables], *modules)
+
+
+def of_texts(texts: list[list[str]], *modules: Path) -> list[dict[str, Any]]:
+    """Returns the scenarios that the page resolves from TOML, with its form for the core if the page cannot make it."""
     done = subprocess.run(
-        ["node", str(RESOLVER), *map(str, modules)], input=texts, capture_output=True, text=True, check=True
+        ["node", str(RESOLVER), *map(str, modules)], input=json.dumps(texts), capture_output=True, text=True, check=True
     )
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -516,6 +520,31 @@ def test_link_beyond_the_page_contains_the_resolved_scenario() -> None:
         ScenarioError, match=r"^network\.path: \d+ characters in the address of the lab; needs at most 100000"
     ):
         lab.fragment(starlink.with_(duration="2 h"))
+
+
+@built
+def test_link_whose_resolved_form_belongs_to_other_fields_is_refused() -> None:
+    expanded = [preset for preset in presets(ROOT / "scenarios") if "core" in preset]
+    texts = [[tomli_w.dumps(preset["fields"]), preset["core"]] for preset in expanded]
+    assert texts
+    assert all("core" in page for page in of_texts(texts))
+    starlink = Scenario.example("starlink").with_(**{"tcp.receiver_window": "auto"})
+    toml, core = starlink.to_toml(), starlink.core_json()
+    changes: list[Callable[[dict[str, Any]], object]] = [
+        lambda form: form.update(framing="aal5"),
+        lambda form: form["links"][0].update(rate_bps=1000),
+        lambda form: form["links"][0].update(conditioners=[]),
+        lambda form: form["flows"][0]["tcp"].update(recovery="sack"),
+        lambda form: form["flows"][0].update(route=[]),
+        lambda form: form["nodes"].pop(),
+    ]
+    forged = [json.loads(core) for _ in changes]
+    for form, change in zip(forged, changes, strict=True):
+        change(form)
+    whole, *others = of_texts([[toml, core], *([toml, json.dumps(form)] for form in forged)])
+    assert whole["core"] == json.loads(core)
+    refused = ["core: not the form of these fields; needs an unchanged link of longpipe lab"]
+    assert others == [{"problems": refused}] * len(changes)
 
 
 def unpacked(letters: str) -> str:

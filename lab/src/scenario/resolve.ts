@@ -1,11 +1,11 @@
 /** The resolved scenario, as the core requires it: every field is present, and every quantity is an integer. */
 import { checkPart, plainPart } from "./check";
-import { type JsonTable, coreFields, coreOfLink } from "./core";
+import { type Json, type JsonTable, coreFields, coreOfLink } from "./core";
 import { ofFile } from "./defaults";
 import { ScenarioError } from "./errors";
 import { DESCRIPTION } from "./model";
 import { type Part, valueOf } from "./part";
-import { type Made, Topology } from "./topology";
+import { type Made, Topology, exact } from "./topology";
 
 /** A scenario that can be run: its checked parts, and the resolved scenario for the core. */
 export interface Resolved {
@@ -33,6 +33,29 @@ export function resolve(given: Record<string, unknown>): Resolved {
     // A connection that a proxy splits ends with its own flow, and the other parts are no flows of the scenario.
     const flows = (core["flows"] as JsonTable[]).filter((flow) => flow["onward"] === undefined).map((flow) => String(flow["name"]));
     return { scenario, topology, core, flows };
+}
+
+/** Fields that paths determine, or that follow from their delays. */
+const OF_PATHS = ["motion", "delay_ps", "loss", "policy", "buffer", "receiver_window_bytes", "window_scale"];
+
+/**
+ * Creates a scenario from fields that the page cannot resolve, and their form for the core, which Python has made of them.
+ * The scenario contains the parts that the page can show. Throws ScenarioError if the form belongs to other fields.
+ */
+export function resolveExpanded(fields: Record<string, unknown>, core: string): Resolved {
+    const network = Object.entries(tableIn(fields["network"])).filter(([name]) => !(name in DESCRIPTION.beyond));
+    const shown = resolve({ ...fields, network: Object.fromEntries(network) });
+    const expanded = exact(core) as JsonTable;
+    if (isSame(shown.core, expanded)) return { ...shown, core: expanded, fixed: true };
+    throw new ScenarioError(["core: not the form of these fields; needs an unchanged link of longpipe lab"]);
+}
+
+/** Returns whether two forms are equal apart from what paths determine. */
+function isSame(one: Json | undefined, other: Json | undefined): boolean {
+    if (typeof one !== "object" || one === null || typeof other !== "object" || other === null) return String(one) === String(other);
+    const tables = [one, other] as [JsonTable, JsonTable];
+    const [names, others] = tables.map((table) => Object.keys(table).filter((name) => !OF_PATHS.includes(name)).sort());
+    return String(names) === String(others) && (names as string[]).every((name) => isSame(tables[0][name], tables[1][name]));
 }
 
 /** Returns the scenario; the default buffer of ATM switches is added if it does not specify one. */

@@ -197,7 +197,7 @@ function refused<T>(call: () => T): T {
 }
 
 /** Parses JSON, in which quantities, which a float may be unable to represent, become bigints. */
-function exact(text: string): unknown {
+export function exact(text: string): unknown {
     const quoted = text.replaceAll(/("(?:\w+_bps|\w+_ps|limit)":)(\d+)/g, '$1"$2"');
-    return JSON.parse(quoted, (key, value: unknown) => (/_bps$|_ps$|^limit$/.test(key) ? BigInt(value as string) : value));
+    return JSON.parse(quoted, (key, value: unknown) => (typeof value === "string" && /_bps$|_ps$|^limit$/.test(key) ? BigInt(value) : value));
 }
