@@ -102,8 +102,10 @@ impl Ip {
     fn settle_cell<P: Probe>(&mut self, hosts: &mut Hosts<P>, cell: u32) {
         self.cells
             .collect_reports(cell, |link, queue| report_from(hosts, link, queue));
-        for (time, link, event) in self.cells.take_recorded(cell).into_iter().flatten() {
-            hosts.probe.observe(Event::Station(time, link, event));
+        if let Some(recorded) = self.cells.take_recorded(cell) {
+            for (time, link, event) in recorded {
+                hosts.probe.observe(Event::Station(time, link, event));
+            }
         }
         if let Some(mut all) = self.cells.take_left(cell) {
             for Left { link, packet, arrival } in all.drain(..) {

@@ -154,7 +154,7 @@ impl AckPath {
 }
 
 /// Returns whether packets may meet other packets at the end of a link.
-fn is_shared(topology: &Topology, link: usize) -> bool {
+pub(super) fn is_shared(topology: &Topology, link: usize) -> bool {
     !topology.ends[link].host && !topology.ends[link].unshared
 }
 

@@ -1,10 +1,11 @@
 //! Hosts to which packets may be delivered early, before earlier events elsewhere have been processed.
 
+use super::acks::is_shared;
 use super::delayed_acks::DelayedAcks;
 use super::guarantees::Guarantees;
 use crate::packets::{Circuit, Link};
 use crate::scenario::topology::Topology;
-use crate::scenario::Scenario;
+use crate::scenario::{Framing, Scenario};
 
 /// Hosts to which packets may be delivered early (see `hosts/early_delivery.rs`).
 #[derive(Clone, Debug, Default)]
@@ -56,7 +57,13 @@ impl EarlyHosts {
             };
             let (from, to) = (scenario.links[first].from, scenario.links[last].to);
             unknown[to] |= way_in[to].replace(last).is_some_and(|other| other != last);
-            unknown[to] |= !way.iter().all(|&link| guarantees.arrivals_are_known(link));
+            // IP packets that may meet others wait for their arrival events, so that only the links after the last shared
+            // port have to be known.
+            let shared = way.iter().rposition(|&link| is_shared(topology, link));
+            let trunk = shared
+                .filter(|_| scenario.framing == Framing::Ip)
+                .map_or(0, |last| last + 1);
+            unknown[to] |= !way[trunk..].iter().all(|&link| guarantees.arrivals_are_known(link));
             // A host that sends to itself would answer the first packet of a burst before the rest of the burst has
             // left.
             unknown[to] |= from == to;
