@@ -48,26 +48,35 @@ impl Frame {
         ps.div_ceil(self.slot_ps)
     }
 
-    fn has(&self, way: Way, slot: u64) -> bool {
-        let place = slot % self.period();
-        self.up == 0
-            || match way {
-                Way::Down => place < self.down || (place == self.down && self.special_symbols > 0),
-                Way::Up => place > self.down,
-            }
-    }
-
     /// Returns the first slot of a direction from `slot` on.
     pub fn next(&self, way: Way, slot: u64) -> u64 {
-        (slot..).find(|&slot| self.has(way, slot)).unwrap_or(slot)
+        if self.up == 0 {
+            return slot;
+        }
+        let place = slot % self.period();
+        match way {
+            Way::Down if place <= self.last_down() => slot,
+            Way::Down => slot + self.period() - place,
+            Way::Up => slot + (self.down + 1).saturating_sub(place),
+        }
+    }
+
+    /// Returns the place of the last downlink slot in a period.
+    fn last_down(&self) -> u64 {
+        match self.special_symbols {
+            0 => self.down - 1,
+            _ => self.down,
+        }
     }
 
     /// Returns the downlink slot with the grants of an uplink slot, `grant_slots` slots before it or earlier; None if it is
     /// before the start of the run.
     pub fn grant_of(&self, uplink: u64, grant_slots: u64) -> Option<u64> {
         let last = uplink.checked_sub(grant_slots)?;
-        let first = last.saturating_sub(self.period());
-        (first..=last).rev().find(|&slot| self.has(Way::Down, slot))
+        if self.up == 0 {
+            return Some(last);
+        }
+        last.checked_sub((last % self.period()).saturating_sub(self.last_down()))
     }
 
     /// Returns the number of symbols of a direction in a slot.

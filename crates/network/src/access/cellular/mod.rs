@@ -13,6 +13,7 @@ mod parameters;
 mod scheduler;
 mod user;
 
+use super::agenda::Agenda;
 use super::fragments::{Filled, InTransit};
 use super::{AccessReport, MediumAccess, NewStation, StationAction, StationEvent, Stations};
 use blocks::{fill, Block, BlockState, Blocks, Rules};
@@ -21,8 +22,7 @@ use longpipe_events::{Span, Stream, Time};
 use parameters::config;
 pub use parameters::{CellularConfig, Direction, Preset, Rlc, Scheduler};
 use scheduler::{Candidate, Order};
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use user::{Activity, Channel, Presence};
 
 /// Upper ends [byte] of the levels of a short buffer status report (TS 38.321 table 6.1.3.1-1).
@@ -188,7 +188,7 @@ pub(crate) struct Cellular {
     activities: Vec<Activity>,
     down: Assignment,
     up: Assignment,
-    agenda: BinaryHeap<Reverse<(u64, Action)>>,
+    agenda: Agenda<u64, Action>,
     /// Users with data, in the slot that is being assigned.
     users: Vec<Candidate>,
 }
@@ -265,13 +265,13 @@ impl Cellular {
             activities: vec![Activity::default(); nodes.len()],
             down,
             up,
-            agenda: BinaryHeap::new(),
+            agenda: Agenda::new(),
             users: Vec::new(),
         }
     }
 
     fn schedule(&mut self, slot: u64, action: Action) {
-        self.agenda.push(Reverse((slot, action)));
+        self.agenda.push(slot, action);
     }
 
     /// Lets the scheduler assign a slot to the users of a direction, at the start of `slot` or later.
@@ -659,7 +659,7 @@ impl Cellular {
                     is_request: false,
                     epoch,
                 };
-                self.agenda.push(Reverse((learned, report)));
+                self.agenda.push(learned, report);
             }
             self.deliver(slot, number, stations);
         } else if is_last {
@@ -832,9 +832,13 @@ impl MediumAccess for Cellular {
         if own.waits_since.is_none() {
             own.waits_since = Some(now.max(own.busy_until));
         }
-        let slot = self.frame.after(now);
-        own.presence.promote(slot, &mut self.activities[own.user]);
         let way = own.way;
+        if way == Way::Up && own.presence.is_steady() && !self.needs_request(station, stations) {
+            return;
+        }
+        let slot = self.frame.after(now);
+        let own = &mut self.stations[station];
+        own.presence.promote(slot, &mut self.activities[own.user]);
         self.await_handover(slot, station);
         match way {
             Way::Down => self.arm_for(station, slot, stations),
@@ -843,15 +847,14 @@ impl MediumAccess for Cellular {
     }
 
     fn next_event(&self) -> Option<Time> {
-        self.agenda.peek().map(|Reverse((slot, _))| self.frame.start(*slot))
+        self.agenda.first().map(|slot| self.frame.start(slot))
     }
 
     fn wake(&mut self, now: Time, stations: &mut impl Stations) {
-        while let Some(&Reverse((slot, action))) = self.agenda.peek() {
-            if self.frame.start(slot) > now {
+        while self.agenda.first().is_some_and(|slot| self.frame.start(slot) <= now) {
+            let Some((slot, action)) = self.agenda.pop() else {
                 return;
-            }
-            self.agenda.pop();
+            };
             let is_void = |station: usize, epoch: u64| self.stations[station].epoch != epoch;
             match action {
                 Action::Receive { station, epoch, .. }

@@ -119,6 +119,11 @@ impl Presence {
         }
     }
 
+    /// Returns whether the user is never promoted and never changes its base station.
+    pub fn is_steady(&self) -> bool {
+        self.handover.is_none() && self.promotion.is_none()
+    }
+
     /// Promotes a released user that has data to send in a slot.
     pub fn promote(&self, slot: u64, activity: &mut Activity) {
         let Some((promotion, release)) = self.promotion else {

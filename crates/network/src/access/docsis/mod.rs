@@ -14,13 +14,13 @@
 
 mod parameters;
 
+use super::agenda::Agenda;
 use super::fragments::{Filled, InTransit};
 use super::{AccessReport, MediumAccess, NewStation, StationAction, StationEvent, Stations};
 use longpipe_events::{Span, Stream, Time, PS_PER_SECOND};
 pub use parameters::DocsisConfig;
 use parameters::{channel, config, Channel, PEAK_BURST_BYTES, PIPELINE};
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 /// What happens at a time; at equal times in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -182,7 +182,8 @@ pub(crate) struct Docsis {
     positions: Stream,
     /// Mean share of the minislots that are free, and its variation; None if all are.
     free: Option<(f64, f64)>,
-    events: BinaryHeap<Reverse<(Time, Event, usize)>>,
+    /// Events and their modems.
+    events: Agenda<Time, (Event, usize)>,
     /// Interval of the latest MAP, and whether a later one is scheduled.
     mapped: Option<u64>,
     has_map: bool,
@@ -201,14 +202,14 @@ impl Docsis {
                 .collect(),
             positions: Stream::new(seed, "grant position", stations[0].link as u64),
             free: is_shared.then_some((first.free_share, first.free_variation)),
-            events: BinaryHeap::new(),
+            events: Agenda::new(),
             mapped: None,
             has_map: false,
         }
     }
 
     fn push(&mut self, at: Time, event: Event, modem: usize) {
-        self.events.push(Reverse((at, event, modem)));
+        self.events.push(at, (event, modem));
     }
 
     /// Returns the start of a frame.
@@ -331,7 +332,6 @@ impl Docsis {
         let modem = &mut self.modems[number];
         let (header, mut taken) = (modem.header_bytes, 0);
         let mut sent = 0;
-        let mut ends = vec![];
         for (frame, minislots) in (first_frame..).zip(minislots) {
             let room = minislots * self.channel.minislot_bytes;
             let filled = fill(room, &mut modem.rest, || {
@@ -343,7 +343,7 @@ impl Docsis {
             let end = Time((frame + 1 + PIPELINE) * self.channel.frame_ps);
             modem.in_transit.complete(&filled, end, false);
             if filled.completed > 0 {
-                ends.push(end);
+                self.events.push(end, (Event::Decoded, number));
             }
         }
         modem.packets = modem.packets.saturating_sub(taken);
@@ -359,9 +359,6 @@ impl Docsis {
             if modem.backlog(stations.waiting_bytes(number)) > 0 {
                 modem.waits_since = Some(now);
             }
-        }
-        for end in ends {
-            self.push(end, Event::Decoded, number);
         }
         self.request(number, now, stations);
     }
@@ -476,12 +473,12 @@ impl MediumAccess for Docsis {
     }
 
     fn next_event(&self) -> Option<Time> {
-        self.events.peek().map(|Reverse((at, _, _))| *at)
+        self.events.first()
     }
 
     fn wake(&mut self, now: Time, stations: &mut impl Stations) {
         while self.next_event().is_some_and(|at| at <= now) {
-            if let Some(Reverse((at, event, modem))) = self.events.pop() {
+            if let Some((at, (event, modem))) = self.events.pop() {
                 self.process(at, event, modem, stations);
             }
         }

@@ -16,6 +16,7 @@ mod parameters;
 mod random_access;
 mod requests;
 
+use super::agenda::Agenda;
 use super::fragments::{Filled, InTransit};
 use super::{AccessReport, MediumAccess, NewStation, StationAction, StationEvent, Stations};
 use allocation::Ncc;
@@ -25,8 +26,7 @@ use parameters::config;
 pub use parameters::{Category, DvbRcs2Config, Preset, RandomAccess};
 use random_access::{Channel, OwnRules, CONSECUTIVE, IDLE};
 use requests::{Evaluation, Limits, Request, Rule};
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 
 /// Events of a beam, in the order in which simultaneous ones are processed.
@@ -133,7 +133,7 @@ pub(crate) struct DvbRcs2 {
     unplanned: u64,
     /// Whether the NCC decides on each plan in turn.
     is_active: bool,
-    events: BinaryHeap<Reverse<(Time, Action)>>,
+    events: Agenda<Time, Action>,
 }
 
 impl Terminal {
@@ -258,7 +258,7 @@ impl DvbRcs2 {
             plans: VecDeque::new(),
             unplanned: 0,
             is_active: false,
-            events: BinaryHeap::new(),
+            events: Agenda::new(),
         }
     }
 
@@ -330,7 +330,7 @@ impl DvbRcs2 {
             self.add_plan(&plan, decided, stations);
         }
         if let Some(decided) = self.decision(self.unplanned) {
-            self.events.push(Reverse((decided, Action::Plan(self.unplanned))));
+            self.events.push(decided, Action::Plan(self.unplanned));
         }
     }
 
@@ -353,7 +353,7 @@ impl DvbRcs2 {
         self.is_active = self.ncc.is_active() || self.terminals.iter().any(has_data);
         if self.is_active {
             let decided = Time(now.0 + self.superframe_ps);
-            self.events.push(Reverse((decided, Action::Plan(superframe + 1))));
+            self.events.push(decided, Action::Plan(superframe + 1));
         }
     }
 
@@ -402,7 +402,7 @@ impl DvbRcs2 {
         let continues = seen.queued_bytes > 0 || terminal.rule.is_pending();
         terminal.evaluates = continues.then(|| terminal.evaluation_from(Time(now.0 + 1)));
         if let Some(next) = terminal.evaluates {
-            self.events.push(Reverse((next, Action::Evaluate(number))));
+            self.events.push(next, Action::Evaluate(number));
         }
     }
 
@@ -435,7 +435,7 @@ impl DvbRcs2 {
             channel.is_due = true;
             let superframe = (now.0 + self.longest_ps).div_ceil(self.superframe_ps);
             let at = Time(superframe * self.superframe_ps - self.longest_ps);
-            self.events.push(Reverse((at, Action::RandomAccess(superframe))));
+            self.events.push(at, Action::RandomAccess(superframe));
         }
     }
 
@@ -553,7 +553,7 @@ impl DvbRcs2 {
                 },
             );
             if filled.completed > 0 {
-                self.events.push(Reverse((end, Action::EndBurst(number))));
+                self.events.push(end, Action::EndBurst(number));
             }
         }
         terminal.free = terminal.free.max(Time(at.0 + self.superframe_ps));
@@ -574,12 +574,16 @@ impl DvbRcs2 {
         let earliest = now.max(terminal.free).0 + terminal.delay;
         for plan in &self.plans {
             let begin = plan.superframe * self.superframe_ps;
+            let offset = earliest.saturating_sub(begin);
+            if offset >= self.superframe_ps || plan.slots[number].number == 0 {
+                continue;
+            }
             // A plan is in effect when it has reached the terminal, which is before its superframe.
-            let from = self.slots.first_from(earliest.saturating_sub(begin));
+            let from = self.slots.first_from(offset);
             if let Some(slot) = plan.slots[number].next(from, self.count) {
                 terminal.next = Some((plan.superframe, slot));
                 let at = Time(begin + self.slots.start(slot) - terminal.delay);
-                self.events.push(Reverse((at, Action::BeginBurst(number))));
+                self.events.push(at, Action::BeginBurst(number));
                 return;
             }
         }
@@ -647,7 +651,7 @@ impl DvbRcs2 {
             terminal.in_transit.complete(&filled, Time(end), false);
         }
         if filled.completed > 0 {
-            self.events.push(Reverse((Time(end), Action::EndBurst(number))));
+            self.events.push(Time(end), Action::EndBurst(number));
         }
         let after = self.skip_full_bursts(number, (superframe, slot + 1), stations);
         let free = Time(begin + self.slots.start(after));
@@ -675,7 +679,7 @@ impl MediumAccess for DvbRcs2 {
                 false => terminal.evaluation_from(Time(now.0 + 1)),
             };
             terminal.evaluates = Some(at);
-            self.events.push(Reverse((at, Action::Evaluate(station))));
+            self.events.push(at, Action::Evaluate(station));
         }
         if !self.is_active {
             self.activate(now, stations);
@@ -687,15 +691,14 @@ impl MediumAccess for DvbRcs2 {
     }
 
     fn next_event(&self) -> Option<Time> {
-        self.events.peek().map(|Reverse((time, _))| *time)
+        self.events.first()
     }
 
     fn wake(&mut self, now: Time, stations: &mut impl Stations) {
-        while let Some(&Reverse((time, action))) = self.events.peek() {
-            if time > now {
+        while self.events.first().is_some_and(|time| time <= now) {
+            let Some((time, action)) = self.events.pop() else {
                 return;
-            }
-            self.events.pop();
+            };
             match action {
                 Action::EndBurst(number) => self.terminals[number].in_transit.end(number, time, stations),
                 Action::Plan(superframe) => self.plan(time, superframe, stations),
