@@ -34,7 +34,7 @@ use crate::ties::TieRule;
 use forward::{rank, ProvenAck};
 use lanes::PacketLanes;
 use leaving::Leaving;
-use longpipe_events::{Span, Time};
+use longpipe_events::{Order, Span, Time};
 use port::cell::Cells;
 use port::line::End;
 use routes::Routes;
@@ -137,10 +137,15 @@ impl Ip {
 
     /// Schedules the arrival event of the first packet on a wire, with its rank among simultaneous events.
     fn schedule<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
+        if let Some((time, order)) = self.next_arrival(link) {
+            hosts.clock.set(Actor::Link(link), time, order);
+        }
+    }
+
+    /// Returns the time of the arrival event of the first packet on a wire, and its rank among simultaneous events.
+    fn next_arrival(&self, link: Link) -> Option<(Time, Order)> {
         let wire = &self.wires[link.index()];
-        let Some(Queued { next, .. }) = wire.waiting.packets.first() else {
-            return;
-        };
+        let next = wire.waiting.packets.first()?.next;
         let order = match wire.end() {
             End::Shared | End::Unordered => {
                 let end = &self.topology.ends[link.index()];
@@ -148,7 +153,16 @@ impl Ip {
             }
             End::Through | End::Host | End::DecidedOnArrival => WHOLE_FRAME,
         };
-        hosts.clock.set(Actor::Link(link), next.arrival, order);
+        Some((next.arrival, order))
+    }
+
+    /// Returns whether the arrival event of the first packet on a wire would precede all other events, so that it can be
+    /// processed without being scheduled.
+    #[inline]
+    fn is_next<P: Probe>(&self, hosts: &mut Hosts<P>, link: Link, (time, order): (Time, Order)) -> bool {
+        let may_continue = time < self.lanes.first().1 && time <= hosts.clock.until && hosts.outcomes.is_empty();
+        let entity = hosts.clock.entity(Actor::Link(link));
+        may_continue && hosts.clock.queue.would_be_first(entity, time, order)
     }
 }
 
@@ -183,13 +197,20 @@ impl Medium for Ip {
     }
 
     fn on_arrival<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
-        let lost = self.wires[link.index()].verdict.is_some() && self.lose_first(hosts, link);
-        match self.wires[link.index()].end() {
-            _ if lost => {}
-            End::Host => self.deliver_first(hosts, link),
-            _ => self.on_packet(hosts, link),
+        loop {
+            let lost = self.wires[link.index()].verdict.is_some() && self.lose_first(hosts, link);
+            match self.wires[link.index()].end() {
+                _ if lost => {}
+                End::Host => self.deliver_first(hosts, link),
+                _ => self.on_packet(hosts, link),
+            }
+            let Some(next) = self.next_arrival(link) else { return };
+            if !self.is_next(hosts, link, next) {
+                let (time, order) = next;
+                return hosts.clock.set(Actor::Link(link), time, order);
+            }
+            hosts.clock.begin(next.0);
         }
-        self.schedule(hosts, link);
     }
 
     fn on_port<P: Probe>(&mut self, hosts: &mut Hosts<P>, port: usize) {
