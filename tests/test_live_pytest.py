@@ -28,11 +28,14 @@ def test_late_packets_fail_a_test_with_the_certificate_in_its_report(tmp_path: P
         tmp_path,
         "from longpipe import Scenario\n"
         "def test_late(live_path):\n"
-        "    live_path(Scenario.example('fiber'), {'source1': ['ping', '-c', '1', 'sink1']}, max_late='1 ns')\n",
+        "    commands = {'source1': ['ping', '-c', '1', 'sink1']}\n"
+        "    capture = 'captured.pcapng'\n"
+        "    live_path(Scenario.example('fiber'), commands, max_late='1 ns', clock='program', capture=capture)\n",
     )
     assert done.returncode == 1
     assert "the timing does not hold: " in done.stdout
     assert "live: late by median " in done.stdout
+    assert (tmp_path / "captured.pcapng").stat().st_size > 1000
 
 
 def test_limits_of_lateness_have_a_share_of_late_packets() -> None:

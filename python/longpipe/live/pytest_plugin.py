@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import pytest
 
@@ -25,6 +25,8 @@ class LivePath(Protocol):
         seed: int = 1,
         wait_for: str | None = None,
         alone: bool = True,
+        clock: Literal["longpipe", "program"] = "longpipe",
+        capture: str | os.PathLike[str] | None = None,
         mtu: int | None = None,
         longest_s: float | None = None,
     ) -> "LiveRun":
@@ -33,7 +35,9 @@ class LivePath(Protocol):
         `scenario` is a scenario or a TOML file; `commands` are the words of each command by host. The test fails if
         packets were later than `max_late`, as "20 ms" or "99.9 % within 20 ms". The first command starts half a second
         after the others, or when a program listens at `wait_for`, as "sink1:8080". Without `alone`, the scenario's
-        other flows are simulated on the same path. `mtu` is in bytes; its default is a full packet of the first flow.
+        other flows are simulated on the same path. The time of the path, and so that of its outages, begins when
+        longpipe is ready, or with `clock="program"` when the first command starts. `capture` is a pcapng file to which
+        the packets of all hosts are written. `mtu` is in bytes; its default is a full packet of the first flow.
         After `longest_s` seconds the first command is terminated.
 
         Returns the first command's exit status, and the certificate, whose lines are in the report of a failed test.
@@ -55,6 +59,8 @@ def _run(
     seed: int = 1,
     wait_for: str | None = None,
     alone: bool = True,
+    clock: Literal["longpipe", "program"] = "longpipe",
+    capture: str | os.PathLike[str] | None = None,
     mtu: int | None = None,
     longest_s: float | None = None,
 ) -> "LiveRun":
@@ -78,7 +84,8 @@ def _run(
         path,
         commands,
         seed=seed,
-        settings=Settings(limit_s=limit_s, late_share=late_share),
+        settings=Settings(limit_s=limit_s, late_share=late_share, begins_with_program=clock == "program"),
+        capture=None if capture is None else Path(capture),
         wait_for=None if wait_for is None else check_wait_for(wait_for, commands),
         longest_s=longest_s,
     )
