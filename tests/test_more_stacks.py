@@ -8,7 +8,7 @@ import math
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,6 +35,8 @@ class Adapter:
     # Version whose decisions `frozen` has, by control.
     version: str
     frozen: dict[str, str]
+    # Of controls without a fixed ratio: range of the windows after a single loss, relative to the window before it.
+    single: dict[str, tuple[float, float]] = field(default_factory=dict)
     # Length of the first datagram [byte], to which RFC 9000 section 14.1 pads the first packet.
     first_bytes: int = 1200
     # Whether the trace of packets contains the packets, and acknowledgements.
@@ -50,6 +52,7 @@ NGTCP2: Final = Adapter(
     {"cubic": (CUBIC_BETA,), "reno": (RENO_BETA,), "bbr": (), "bbr2": ()},
     "0.12.1",
     {"cubic": "2a80b62be8881b4a", "reno": "03e2013c7c925d34", "bbr": "b36742ac970333b5", "bbr2": "50d9ed88ab6f4d5c"},
+    {"bbr": (0.85, 0.95), "bbr2": (0.93, 1)},
     has_early_data=False,
 )
 PICOQUIC: Final = Adapter(
@@ -65,6 +68,7 @@ PICOQUIC: Final = Adapter(
         "fastcc": "a678eb786fefab5b",
         "prague": "8ad93751506ef73e",
     },
+    {"bbr": (0.7, 0.7), "bbr1": (1, 1), "c4": (0.76, 1), "dcubic": (1, 1), "fastcc": (0.87, 1)},
     reports_acks=False,
 )
 QUICHE: Final = Adapter(
@@ -72,6 +76,7 @@ QUICHE: Final = Adapter(
     {"cubic": (CUBIC_BETA,), "reno": (RENO_BETA,), "bbr2_gcongestion": ()},
     "0.30.0",
     {"cubic": "8b60d5f0585f712f", "reno": "e40e4e09419404c6", "bbr2_gcongestion": "80271bc0eaab7f33"},
+    {"bbr2_gcongestion": (0.85, 1)},
     reports_packets=False,
 )
 S2N_QUIC: Final = Adapter(
@@ -79,6 +84,7 @@ S2N_QUIC: Final = Adapter(
     {"cubic": (CUBIC_BETA,), "bbr": ()},
     "1.91.0",
     {"cubic": "db69405d2e4ca1e0", "bbr": "fc41ce4e68057811"},
+    {"bbr": (0.82, 1)},
     has_early_data=False,
     has_datagrams=False,
 )
@@ -200,6 +206,23 @@ def test_losses_reduce_windows_as_documented(adapter: Adapter, control: str, exp
     reductions = ratios[ratios < 0.97]
     assert len(reductions) == result.flows.fast_retransmits[0] >= 4
     assert all(any(ratio == pytest.approx(other, rel=0.02) for other in expected) for ratio in reductions)
+
+
+@pytest.mark.parametrize(
+    ("adapter", "control", "expected"),
+    [(adapter, control, bounds) for adapter in ADAPTERS for control, bounds in adapter.single.items()],
+)
+def test_a_single_loss_reduces_the_window_as_the_page_says(
+    adapter: Adapter, control: str, expected: tuple[float, float]
+) -> None:
+    need(adapter)
+    whole = path(traffic(adapter.name, congestion=control), duration="9 s", traces={"cwnd": True})
+    for lost_s in (7, 6, 8)[: examples(1, 3)]:
+        lossy = whole.with_(**{"network.trunk_loss": {"kind": "at-times", "instants": [f"{lost_s} s"]}})
+        windows = simulate(lossy).traces["cwnd"].set_index("time_s").cwnd_bytes
+        # The loss is known a round trip later.
+        ratio = windows[lost_s + 0.04 : lost_s + 0.2].min() / windows[: lost_s + 0.04].iloc[-1]
+        assert expected[0] - 0.02 <= ratio <= expected[1] + 0.02
 
 
 @each_adapter
