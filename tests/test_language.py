@@ -21,6 +21,12 @@ REFUSED: Final = re.compile(
     r"|(?:links?|paths?) that (?:moves?|stands?)|(?:ports?|queues?) that (?:acts?|judges?))\b",
     re.IGNORECASE,
 )
+# Spelling is American (docs/style.md); released changes keep theirs.
+BRITISH: Final = re.compile(
+    r"\w*(?:artefact|behaviour|catalogue|centre\b|colour|favour|honour|labelled(?!by)|licence|modelled|modelling|neighbour"
+    r"|recognis)\w*|\b(?:analysed|analysing|summarise[sd]?)\b",
+    re.IGNORECASE,
+)
 # Names that contain one of the words, such as a Unix user.
 EXCUSED: Final = {("tests/postgresql.py", "nobody")}
 # Identifiers that were replaced by standard names, with the folder in which they must not be used again.
@@ -97,6 +103,13 @@ def test_comments_and_documentation_use_standard_terms(part: str) -> None:
 @pytest.mark.parametrize(("name", "part"), REPLACED)
 def test_replaced_identifiers_are_not_used_again(name: str, part: str) -> None:
     assert list(replaced(name, part)) == []
+
+
+@pytest.mark.parametrize("part", [part for part in PARTS if part != "CHANGELOG.md"])
+def test_spelling_is_american(part: str) -> None:
+    assert [
+        f"{file}:{number}: {found[0]}" for file, number, line in lines(part) if (found := BRITISH.search(line))
+    ] == []
 
 
 def _unreleased() -> list[str]:

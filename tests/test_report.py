@@ -92,7 +92,7 @@ def test_every_figure_has_a_textual_description(tree: Element, results: Path) ->
         (svg,) = [e for e in picture.iter() if e.tag.endswith("svg")]
         assert svg.attrib["role"] == "img"
         by_name = {e.attrib["id"]: words(e) for e in svg if "id" in e.attrib}
-        title, description = (by_name[name] for name in svg.attrib["aria-labeledby"].split())
+        title, description = (by_name[name] for name in svg.attrib["aria-labelledby"].split())
         assert title
         assert description.startswith(title)
         # A picture of a network has no axes.

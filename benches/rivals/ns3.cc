@@ -82,7 +82,7 @@ Discipline(const std::string& kind, const std::string& room, uint32_t packet, Tr
     return true;
 }
 
-// Sets Linux's sending behaviour, as far as ns-3 supports it. Returns false if the kind names no congestion control.
+// Sets Linux's sending behavior, as far as ns-3 supports it. Returns false if the kind names no congestion control.
 bool
 Control(const std::string& kind)
 {

@@ -69,7 +69,7 @@ def inline(text: str, name: str, palette: Palette) -> Drawing:
     body = re.sub(r"\s*\n\s*", "\n", body)
     width = float(start[1].split()[2])
     names = (f"{name}-title", f"{name}-words")
-    head = f'<svg viewBox="{start[1]}" style="--width:{width:.0f}px" role="img" aria-labeledby="{" ".join(names)}">'
+    head = f'<svg viewBox="{start[1]}" style="--width:{width:.0f}px" role="img" aria-labelledby="{" ".join(names)}">'
     # Keep escaped text escaped.
     about = f'<title id="{names[0]}">{title[1]}</title><desc id="{names[1]}">{words[1]}</desc>'
     svg = Markup(f"{head}{about}{body}</svg>")  # noqa: S704

@@ -2,7 +2,7 @@
 # Reads the variables rate, access [bit/s], delay, tick [s], packet_bytes, ack_bytes, window [packets] and queue, the limit of
 # the bottleneck's buffer [packets], or 0 for no limit. Sets ns and the nodes.
 
-# The behaviour before 2001, where the defaults of later releases differ.
+# The behavior before 2001, where the defaults of later releases differ.
 foreach {name value} {
     windowInit_ 1 syn_ false delay_growth_ false useHeaders_ false singledup_ 0 precisionReduce_ false
     overhead_ 0 minrto_ 0.2 maxrto_ 64 rtxcur_init_ 3.0
