@@ -74,9 +74,9 @@ class Stream(Source):
 class FlowArrivals(Arriving):
     """Flows that arrive one after another, each with its own TCP connection, which ends with its data.
 
-    Arrivals are a Poisson process with this `rate`, or with the rate at which the slowest link of the path has the
-    load `load`. Alternatively, a CSV `file` with the columns time (after the start, in seconds or with a unit) and
-    bytes lists the arrivals.
+    They arrive as a Poisson process with this `rate`, or with the rate that loads the slowest link of the path to the
+    share `load`, or at the times in a `file`, a CSV file with the columns time (after the start, in seconds or with a
+    unit) and bytes.
     """
 
     in_lab: ClassVar[bool] = False
