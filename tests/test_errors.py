@@ -378,7 +378,7 @@ def test_smallest_buffer_holds_exactly_one_packet() -> None:
         ("run a.toml --seed", "--seed: no value given; needs a value: seed of every random stream"),
         (
             "design a.toml --run",
-            "--run: no value given; needs STUDY: run it as a study of this name, as in --run buffers",
+            "--run: no value given; needs STUDY: run the design as a study of this name, as in --run buffers",
         ),
         (
             "run a.toml --seeds 1..10",
@@ -389,7 +389,10 @@ def test_smallest_buffer_holds_exactly_one_packet() -> None:
             "--seeds: no such option of longpipe design; did you mean '--first-seed' or '--replications'?",
         ),
         ("design a.toml --no-store", "--no-store: needs --run STUDY"),
-        ("study export --where", "--where: no value given; needs COLUMN=VALUE: only these runs, also 'efficiency>0.9'"),
+        (
+            "study export --where",
+            "--where: no value given; needs COLUMN=VALUE: use only the runs that meet this condition, such as 'efficiency>0.9'",
+        ),
         (
             "run a.toml --trace=cwn",
             "--trace: 'cwn'; accepts cwnd, queue, vc_queue, sequence, rtt, delay, drops, grants, arrivals, control, events, "
