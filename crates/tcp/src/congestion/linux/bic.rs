@@ -77,14 +77,7 @@ impl Module for BicModule {
     }
 
     fn grow(&mut self, acked: u32, socket: &mut Socket) {
-        if !socket.is_cwnd_limited() {
-            return;
-        }
-        let remaining = if socket.in_slow_start() {
-            socket.slow_start(acked)
-        } else {
-            acked
-        };
+        let remaining = socket.remaining_after_slow_start(acked);
         if remaining > 0 {
             self.update_cnt(socket);
             socket.grow_per(self.cnt, remaining);

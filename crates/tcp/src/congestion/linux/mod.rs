@@ -14,6 +14,7 @@ pub mod reno;
 mod rtt_round;
 pub mod scalable;
 mod search;
+pub mod slow_start;
 mod socket;
 pub mod vegas;
 pub mod veno;

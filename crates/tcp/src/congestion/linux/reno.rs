@@ -2,7 +2,8 @@
 
 use crate::congestion::control::{Ack, Cause};
 use crate::congestion::flight::Flight;
-use crate::congestion::linux::hystart::{HystartConfig, SlowStart};
+use crate::congestion::linux::hystart::HystartConfig;
+use crate::congestion::linux::slow_start::SlowStart;
 use crate::congestion::linux::{Linux, Module, Socket};
 use crate::described::{is_default, Described};
 use crate::variant::Parameters;

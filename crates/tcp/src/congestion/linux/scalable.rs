@@ -120,14 +120,7 @@ impl Module for LinuxScalable {
     }
 
     fn grow(&mut self, acked: u32, socket: &mut Socket) {
-        if !socket.is_cwnd_limited() {
-            return;
-        }
-        let remaining = if socket.in_slow_start() {
-            socket.slow_start(acked)
-        } else {
-            acked
-        };
+        let remaining = socket.remaining_after_slow_start(acked);
         if remaining > 0 {
             socket.grow_per(socket.snd_cwnd.min(self.cnt), remaining);
         }

@@ -268,6 +268,18 @@ impl Socket {
         remaining
     }
 
+    /// Adds `acked` segments to the window in slow start. Returns the segments that remain for congestion avoidance: none
+    /// if the window does not limit the sender.
+    pub fn remaining_after_slow_start(&mut self, acked: u32) -> u32 {
+        if !self.is_cwnd_limited() {
+            0
+        } else if self.in_slow_start() {
+            self.slow_start(acked)
+        } else {
+            acked
+        }
+    }
+
     /// Adds one segment to the window per `cnt` acknowledged segments (`tcp_cong_avoid_ai`). If `cnt` has become
     /// smaller than the accumulated count, one segment is added immediately.
     pub fn grow_per(&mut self, cnt: u32, acked: u32) {
@@ -286,14 +298,7 @@ impl Socket {
 
     /// Increases the window as Reno does (`tcp_reno_cong_avoid`).
     pub fn grow_as_reno(&mut self, acked: u32) {
-        if !self.is_cwnd_limited() {
-            return;
-        }
-        let remaining = if self.in_slow_start() {
-            self.slow_start(acked)
-        } else {
-            acked
-        };
+        let remaining = self.remaining_after_slow_start(acked);
         if remaining > 0 {
             self.grow_per(self.snd_cwnd, remaining);
         }

@@ -75,14 +75,7 @@ impl Module for YeahModule {
     }
 
     fn grow(&mut self, acked: u32, socket: &mut Socket) {
-        if !socket.is_cwnd_limited() {
-            return;
-        }
-        let remaining = if socket.in_slow_start() {
-            socket.slow_start(acked)
-        } else {
-            acked
-        };
+        let remaining = socket.remaining_after_slow_start(acked);
         if remaining > 0 {
             let per = if self.congested == 0 {
                 socket.snd_cwnd.min(SCALABLE_SEGMENTS)

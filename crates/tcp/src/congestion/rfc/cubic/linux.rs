@@ -6,7 +6,8 @@
 use super::config::{CubicConfig, MARK_BETA};
 use crate::congestion::control::{Ack, Cause};
 use crate::congestion::flight::Flight;
-use crate::congestion::linux::hystart::{Hystart, SlowStart, TrainSample};
+use crate::congestion::linux::hystart::{Hystart, TrainSample};
+use crate::congestion::linux::slow_start::SlowStart;
 use crate::congestion::linux::{AckedSegments, CaEvent, CaState, Module, Socket};
 
 /// The module's state.

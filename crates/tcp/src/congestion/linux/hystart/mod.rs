@@ -1,14 +1,17 @@
 //! Early exit from slow start, before a loss: HyStart exits when the RTT grows or ACKs arrive in a long train, SEARCH
 //! when the delivered data fall behind the data sent one RTT earlier.
 
+mod rounds;
+mod trains;
+
 use crate::congestion::control::Ack;
 use crate::congestion::flight::Flight;
 use crate::congestion::linux::search::Search;
-use crate::congestion::linux::{micros, Socket};
 use crate::described::Described;
-use longpipe_events::{Span, Time};
 use longpipe_json::FromJson;
+use rounds::Rounds;
 use serde::Serialize;
+pub use trains::{whole_micros, TrainSample, Trains};
 
 /// Criterion for an early exit from slow start.
 #[derive(Clone, Copy, Debug, Default, FromJson, Serialize, PartialEq, Eq, Described)]
@@ -56,14 +59,6 @@ pub enum Hystart {
 const MAX_PER_ACK: f64 = 8.0;
 /// Minimum number of RTT samples per round (RFC 9406 N_RTT_SAMPLE; Linux).
 const SAMPLES: u32 = 8;
-/// Bounds on the RTT increase that starts conservative slow start (RFC 9406).
-const MIN_MORE: Span = Span::millis(4);
-const MAX_MORE: Span = Span::millis(16);
-
-/// Returns the RTT increase over `base` that indicates a growing queue (RFC 9406 RttThresh).
-fn more(base: Span) -> Span {
-    Span((base.0 / 8).clamp(MIN_MORE.0, MAX_MORE.0))
-}
 
 impl Hystart {
     /// Creates the state for the first slow start.
@@ -121,215 +116,6 @@ impl Hystart {
     }
 }
 
-/// Slow start of a Linux controller, in whole segments.
-#[derive(Clone, Debug)]
-pub struct SlowStart {
-    /// Criterion for leaving slow start early.
-    pub hystart: Hystart,
-    /// Fraction of the delivered data by which the window grows; less than 1 only with HyStart++.
-    share: f64,
-    /// Fraction of a segment that remains from earlier growth.
-    remainder: f64,
-}
-
-impl SlowStart {
-    /// Creates the state for the first slow start.
-    pub fn new(config: HystartConfig) -> SlowStart {
-        SlowStart {
-            hystart: Hystart::new(config),
-            share: 1.0,
-            remainder: 0.0,
-        }
-    }
-
-    /// Processes an ACK in slow start.
-    pub fn on_ack(&mut self, ack: &Ack, flight: &Flight, socket: &mut Socket) {
-        match self.hystart.on_ack(ack, flight) {
-            Start::Leave => socket.snd_ssthresh = socket.snd_cwnd,
-            Start::Grow(share) => self.share = share,
-            Start::Drain { window, leaves } => {
-                self.share = 0.0;
-                socket.snd_cwnd = (window / flight.mss()) as u32;
-                if leaves {
-                    socket.snd_ssthresh = socket.snd_cwnd;
-                }
-            }
-        }
-    }
-
-    /// Returns the number of segments by which the window grows in slow start when `acked` segments are acknowledged.
-    pub fn credit(&mut self, acked: u32) -> u32 {
-        let credit = self.remainder + self.share * f64::from(acked).min(self.hystart.most_per_ack());
-        let whole = credit as u32;
-        self.remainder = credit - f64::from(whole);
-        whole
-    }
-}
-
-/// Inputs of Linux's HyStart (`hystart_update`). Times are in whole microseconds of the kernel's clock.
-#[derive(Clone, Copy, Debug)]
-pub struct TrainSample {
-    /// Arrival time of the ACK.
-    pub now_us: u64,
-    /// First unacknowledged byte and next byte to send.
-    pub una: u64,
-    pub nxt: u64,
-    /// Congestion window [segment].
-    pub cwnd: u32,
-    /// RTT sample, and minimum RTT sample of the connection.
-    pub rtt_us: u64,
-    pub min_rtt_us: u64,
-    /// Pacing rate [byte/s], and whether the sender is paced.
-    pub pacing_rate: u64,
-    pub is_paced: bool,
-}
-
-impl TrainSample {
-    /// Returns the inputs from an ACK at a sender that does not follow Linux's code; None if there is no RTT sample.
-    fn of(ack: &Ack, flight: &Flight) -> Option<TrainSample> {
-        let micros = |span: Span| u64::from(micros(ack.now, span));
-        let rate = |srtt: Span| (2.0 * flight.cwnd() / srtt.as_seconds()) as u64;
-        Some(TrainSample {
-            now_us: whole_micros(ack.now),
-            una: flight.una,
-            nxt: flight.nxt,
-            cwnd: (flight.cwnd() / flight.mss()) as u32,
-            rtt_us: micros(ack.rtt?),
-            min_rtt_us: micros(ack.least_rtt?),
-            pacing_rate: ack.srtt.map_or(u64::MAX, rate),
-            is_paced: ack.paced,
-        })
-    }
-
-    /// Returns the maximum length of an ACK train that does not end slow start.
-    ///
-    /// If the sender is paced, this is the minimum RTT plus the time to send a burst at the pacing rate, which counts
-    /// as at most 1 ms (`hystart_ack_delay`). Otherwise it is half of that sum. The limit is higher for paced senders
-    /// because pacing alone may spread a window over half an RTT.
-    fn longest_train_us(&self) -> u64 {
-        let burst_us = BURST * MICROS_PER_SECOND / self.pacing_rate.max(1);
-        let whole = self.min_rtt_us + burst_us.min(MAX_BURST_US);
-        match self.is_paced {
-            true => whole,
-            false => whole / 2,
-        }
-    }
-}
-
-/// Returns a time truncated to whole microseconds, as read from a clock of this resolution.
-pub fn whole_micros(time: Time) -> u64 {
-    time.0 / 1_000_000
-}
-
-/// State of Linux's HyStart (tcp_cubic.c). Times are in microseconds.
-#[derive(Clone, Debug, Default)]
-pub struct Trains {
-    /// First byte after the round.
-    end: u64,
-    began_us: u64,
-    latest_us: u64,
-    least_us: Option<u64>,
-    samples: u32,
-    /// Whether the criterion has been met.
-    found: bool,
-}
-
-/// Minimum window for Linux's HyStart [segment].
-const MIN_WINDOW: u32 = 16;
-/// Maximum gap within a train of ACKs.
-const TRAIN_GAP_US: u64 = 2000;
-/// Four maximum bursts of Linux's sender [byte]; sending them extends a train by at most 1 ms.
-const BURST: u64 = 4 * 65_536;
-const MAX_BURST_US: u64 = 1000;
-/// Bounds on the RTT increase that ends slow start (HYSTART_DELAY_THRESH).
-const MIN_MORE_US: u64 = 4000;
-const MAX_MORE_US: u64 = 16_000;
-const MICROS_PER_SECOND: u64 = 1_000_000;
-
-impl Trains {
-    fn begin(now_us: u64, end: u64) -> Trains {
-        Trains {
-            end,
-            began_us: now_us,
-            latest_us: now_us,
-            ..Trains::default()
-        }
-    }
-
-    /// Processes the RTT sample of an ACK in slow start. Returns whether slow start ends: ssthresh becomes cwnd.
-    pub fn ends_at(&mut self, sample: &TrainSample) -> bool {
-        if self.found {
-            return false;
-        }
-        // Rounds start with the first ACK, regardless of the window (fixed in tcp_cubic.c in January 2025).
-        if sample.una > self.end {
-            *self = Trains::begin(sample.now_us, sample.nxt);
-        }
-        if sample.cwnd < MIN_WINDOW {
-            return false;
-        }
-        if sample.now_us - self.latest_us <= TRAIN_GAP_US {
-            self.latest_us = sample.now_us;
-            self.found = sample.now_us - self.began_us > sample.longest_train_us();
-        }
-        self.least_us = self.least_us.min(Some(sample.rtt_us)).or(Some(sample.rtt_us));
-        if self.samples < SAMPLES {
-            self.samples += 1;
-        } else {
-            let more_us = (sample.min_rtt_us / 8).clamp(MIN_MORE_US, MAX_MORE_US);
-            self.found |= self.least_us > Some(sample.min_rtt_us + more_us);
-        }
-        self.found
-    }
-}
-
-/// State of HyStart++ (RFC 9406).
-#[derive(Clone, Debug, Default)]
-pub struct Rounds {
-    /// First byte after the round.
-    end: u64,
-    least: Option<Span>,
-    least_before: Option<Span>,
-    samples: u32,
-    /// Conservative slow start: the RTT at which it started, and the number of rounds since then.
-    conservative: Option<(Span, u32)>,
-}
-
-/// Divisor of growth in conservative slow start (RFC 9406 CSS_GROWTH_DIVISOR).
-const DIVISOR: f64 = 4.0;
-/// Rounds of conservative slow start (RFC 9406 CSS_ROUNDS).
-const CONSERVATIVE_ROUNDS: u32 = 5;
-
-impl Rounds {
-    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Start {
-        if flight.una > self.end {
-            if let Some((_, rounds)) = &mut self.conservative {
-                *rounds += 1;
-            }
-            (self.least_before, self.least, self.samples) = (self.least, None, 0);
-            self.end = flight.nxt;
-        }
-        if let Some(rtt) = ack.rtt {
-            self.least = self.least.min(Some(rtt)).or(Some(rtt));
-            self.samples += 1;
-        }
-        if let (true, Some(least)) = (self.samples >= SAMPLES, self.least) {
-            match self.conservative {
-                Some((baseline, _)) if least < baseline => self.conservative = None,
-                None if self.least_before.is_some_and(|before| least >= before + more(before)) => {
-                    self.conservative = Some((least, 0));
-                }
-                _ => {}
-            }
-        }
-        match self.conservative {
-            None => Start::Grow(1.0),
-            Some((_, rounds)) if rounds >= CONSERVATIVE_ROUNDS => Start::Leave,
-            Some(_) => Start::Grow(1.0 / DIVISOR),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -337,6 +123,7 @@ mod tests {
     use crate::congestion::flight::Limits;
     use crate::congestion::trial::ack_of;
     use crate::congestion::{Congestion, CongestionConfig, CubicConfig, CubicRules};
+    use longpipe_events::{Span, Time};
 
     const MSS: u32 = 1000;
 
@@ -458,18 +245,6 @@ mod tests {
         };
         script.control.on_sample(&sample, &mut script.flight);
         assert_eq!((script.flight.cwnd(), script.flight.ssthresh()), (20_000.0, 20_000.0));
-    }
-
-    /// A timeout calls bictcp_hystart_reset, as in Linux 6.1.
-    #[test]
-    fn linux_a_timeout_starts_a_round_of_all_data_sent() {
-        let mut hystart = Hystart::new(HystartConfig::Linux);
-        hystart.on_timeout(7, 50_000);
-        let Hystart::Linux(trains) = hystart else {
-            panic!("{hystart:?}");
-        };
-        assert_eq!((trains.end, trains.began_us, trains.latest_us), (50_000, 7, 7));
-        assert_eq!((trains.samples, trains.least_us, trains.found), (0, None, false));
     }
 
     /// The kernel's own test of a decreased RTT, which first lowers the minimum of the round.
