@@ -25,107 +25,144 @@ pub fn checks<'a>(
     })
 }
 
+/// A field that a rule names.
+struct Operand {
+    /// Reference to its value.
+    value: TokenStream,
+    /// Unit of its name; empty if it has none.
+    unit: &'static str,
+}
+
+/// Returns the operand with a name, which is a field of the part or, after a period, a field of a nested part.
+type Operands<'a> = dyn Fn(&str, &LitStr) -> Result<Operand> + 'a;
+
 /// Returns the check of a rule.
 fn check(rule: &Rule, fields: &[&syn::Field], value: &dyn Fn(&Ident) -> TokenStream) -> Result<TokenStream> {
-    let operand = |name: &str, source: &LitStr| {
-        let (name, nested) = name
-            .split_once('.')
-            .map_or((name, None), |(name, nested)| (name, Some(nested)));
-        for field in fields {
-            let found = Name::of(field, &of_field(&field.attrs)?)?;
-            if found.written == name {
-                let value = value(field.ident.as_ref().expect("a named field"));
-                return Ok(match nested {
-                    Some(nested) => {
-                        let number = quote! { ::longpipe_tcp::described::Described::number(#value, #nested) };
-                        (quote! { &#number }, found.unit)
-                    }
-                    None => (value, found.unit),
-                });
-            }
-        }
-        Err(Error::new_spanned(source, format!("{name}: no field of this part")))
-    };
+    let operand = |name: &str, source: &LitStr| operand(name, source, fields, value);
     let condition = rule.condition.value();
     let clauses = condition
         .split(" and ")
-        .map(|clause| holds(clause, rule, &operand))
+        .map(|clause| holds(clause, &rule.condition, &operand))
         .collect::<Result<Vec<_>>>()?;
-    let message = rule.message.value();
-    let mut text = String::new();
-    let mut shown = Vec::new();
-    for (place, piece) in message.split(['{', '}']).enumerate() {
-        if place % 2 == 0 {
-            text.push_str(piece);
-            continue;
-        }
-        let (operand, unit) = operand(piece, &rule.message)?;
-        text.push_str(if unit.is_empty() { "{}" } else { "{} " });
-        text.push_str(unit);
-        shown.push(quote! { ::longpipe_tcp::described::shown(#operand) });
-    }
+    let message = message(&rule.message, &operand)?;
     let field = &rule.field;
-    Ok(quote! {
-        (#(#clauses)&&*).then(|| ::longpipe_tcp::Problem::of_message(#field, &format!(#text, #(#shown),*)))
-    })
+    Ok(quote! { (#(#clauses)&&*).then(|| ::longpipe_tcp::Problem::of_message(#field, &#message)) })
 }
 
-type Operands<'a> = dyn Fn(&str, &LitStr) -> Result<(TokenStream, &'static str)> + 'a;
+fn operand(
+    name: &str,
+    source: &LitStr,
+    fields: &[&syn::Field],
+    value: &dyn Fn(&Ident) -> TokenStream,
+) -> Result<Operand> {
+    let (name, nested) = name
+        .split_once('.')
+        .map_or((name, None), |(name, nested)| (name, Some(nested)));
+    for field in fields {
+        let Name { written, unit, .. } = Name::of(field, &of_field(&field.attrs)?)?;
+        if written == name {
+            let value = value(field.ident.as_ref().expect("a named field"));
+            let value = match nested {
+                Some(nested) => quote! { &::longpipe_tcp::described::Described::number(#value, #nested) },
+                None => value,
+            };
+            return Ok(Operand { value, unit });
+        }
+    }
+    Err(Error::new_spanned(source, format!("{name}: no field of this part")))
+}
+
+/// Returns the message of a rule, in which names in braces become values with their units.
+fn message(source: &LitStr, operand: &Operands<'_>) -> Result<TokenStream> {
+    let mut format = String::new();
+    let mut arguments = Vec::new();
+    for (place, piece) in source.value().split(['{', '}']).enumerate() {
+        if place % 2 == 0 {
+            format.push_str(piece);
+            continue;
+        }
+        let Operand { value, unit } = operand(piece, source)?;
+        format.push_str(if unit.is_empty() { "{}" } else { "{} " });
+        format.push_str(unit);
+        arguments.push(quote! { ::longpipe_tcp::described::shown(#value) });
+    }
+    Ok(quote! { format!(#format, #(#arguments),*) })
+}
 
 /// Returns the condition of one clause, such as `min >= max` or `gap is 'drawn'`.
-fn holds(clause: &str, rule: &Rule, operand: &Operands<'_>) -> Result<TokenStream> {
-    let source = &rule.condition;
-    let wrong = || Error::new_spanned(source, format!("{clause}: needs FIELD < FIELD, or FIELD is 'CONSTANT'"));
-    for (words, is_equal) in [(" is not ", false), (" is ", true)] {
-        let Some((left, right)) = clause.split_once(words) else {
-            continue;
-        };
-        let (left, _) = operand(left, source)?;
-        let right = match right {
-            "none" => quote! { ::core::option::Option::None },
-            text => {
-                let text = text.trim_matches('\'');
-                quote! { ::core::option::Option::Some(#text) }
-            }
-        };
-        return Ok(quote! {
-            ((::longpipe_tcp::described::Operand::text(#left).as_deref() == #right) == #is_equal)
-        });
+fn holds(clause: &str, source: &LitStr, operand: &Operands<'_>) -> Result<TokenStream> {
+    if let Some((left, right)) = clause.split_once(" is not ") {
+        let is_equal = is_equal(&operand(left, source)?, right);
+        return Ok(quote! { (!#is_equal) });
     }
-    let (left, rest) = clause.split_once(' ').ok_or_else(wrong)?;
-    // The constant of a product has the unit of the second factor.
-    let (factor, rest) = match rest.strip_prefix("* ").and_then(|rest| rest.split_once(' ')) {
-        Some((factor, rest)) => (Some(operand(factor, source)?), rest),
-        None => (None, rest),
-    };
-    let (sign, right) = rest.split_once(' ').ok_or_else(wrong)?;
-    let (left, own) = operand(left, source)?;
-    let suffix = factor.as_ref().map_or(own, |(_, unit)| *unit);
-    let compare = format_ident!(
-        "{}",
-        match sign {
-            "<" => "lt",
-            "<=" => "le",
-            ">" => "gt",
-            ">=" => "ge",
-            _ => return Err(wrong()),
+    if let Some((left, right)) = clause.split_once(" is ") {
+        return Ok(is_equal(&operand(left, source)?, right));
+    }
+    let expected = || Error::new_spanned(source, format!("{clause}: needs FIELD < FIELD, or FIELD is 'CONSTANT'"));
+    compares(clause, source, operand)?.ok_or_else(expected)
+}
+
+/// Returns the comparison of an operand with a word, or with `none`.
+fn is_equal(left: &Operand, right: &str) -> TokenStream {
+    let left = &left.value;
+    let right = match right {
+        "none" => quote! { ::core::option::Option::None },
+        word => {
+            let word = word.trim_matches('\'');
+            quote! { ::core::option::Option::Some(#word) }
         }
-    );
+    };
+    quote! { (::longpipe_tcp::described::Operand::text(#left).as_deref() == #right) }
+}
+
+/// Returns the comparison of an operand, or of its product with another one (`a * b < c`), with an operand or a
+/// constant; None if the clause has another form.
+fn compares(clause: &str, source: &LitStr, operand: &Operands<'_>) -> Result<Option<TokenStream>> {
+    let Some((left, comparison)) = clause.split_once(' ') else {
+        return Ok(None);
+    };
+    let product = comparison
+        .strip_prefix("* ")
+        .and_then(|comparison| comparison.split_once(' '));
+    let (factor, comparison) = match product {
+        Some((factor, comparison)) => (Some(operand(factor, source)?), comparison),
+        None => (None, comparison),
+    };
+    let Some((sign, right)) = comparison.split_once(' ') else {
+        return Ok(None);
+    };
+    let method = match sign {
+        "<" => "lt",
+        "<=" => "le",
+        ">" => "gt",
+        ">=" => "ge",
+        _ => return Ok(None),
+    };
+    let method = format_ident!("{method}");
+    let left = operand(left, source)?;
+    // The constant of a product has the unit of the second factor.
+    let unit = factor.as_ref().unwrap_or(&left).unit;
     let constant = right.trim_matches('\'');
     let right = if right.starts_with('\'') || constant.starts_with(|letter: char| letter.is_ascii_digit()) {
-        let number = number(constant, suffix, suffix.is_empty()).ok_or_else(wrong)?;
-        quote! { ::core::option::Option::Some(#number as f64) }
+        let Some(constant) = number(constant, unit, unit.is_empty()) else {
+            return Ok(None);
+        };
+        quote! { ::core::option::Option::Some(#constant as f64) }
     } else {
-        let (right, _) = operand(right, source)?;
-        quote! { ::longpipe_tcp::described::Operand::number(#right) }
+        number_of(&operand(right, source)?)
     };
-    let left = match factor {
-        Some((factor, _)) => quote! {
-            ::longpipe_tcp::described::Operand::number(#left)
-                .zip(::longpipe_tcp::described::Operand::number(#factor))
-                .map(|(left, factor)| left * factor)
-        },
-        None => quote! { ::longpipe_tcp::described::Operand::number(#left) },
-    };
-    Ok(quote! { #left.zip(#right).is_some_and(|(left, right)| left.#compare(&right)) })
+    let mut value = number_of(&left);
+    if let Some(factor) = factor {
+        let factor = number_of(&factor);
+        value = quote! { #value.zip(#factor).map(|(left, factor)| left * factor) };
+    }
+    Ok(Some(
+        quote! { #value.zip(#right).is_some_and(|(left, right)| left.#method(&right)) },
+    ))
+}
+
+/// Returns the value of an operand as a number, of type `Option<f64>`.
+fn number_of(operand: &Operand) -> TokenStream {
+    let value = &operand.value;
+    quote! { ::longpipe_tcp::described::Operand::number(#value) }
 }
