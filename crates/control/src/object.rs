@@ -92,7 +92,7 @@ impl LoadedObject {
             }
         }
         // SAFETY: the interface allows calls after `open`.
-        let wanted = operations
+        let requested = operations
             .wants
             .map_or(0, |wants| heartbeat::during(|| unsafe { wants() }));
         let name = if operations.name.is_null() {
@@ -104,7 +104,7 @@ impl LoadedObject {
             about: About {
                 name,
                 file: shown.to_owned(),
-                requirements: requirements(wanted),
+                requirements: requirements(requested),
                 complaints: Complaints::default(),
                 has_on_acked_or_sample: operations.on_acked.is_some() || operations.on_sample.is_some(),
                 has_on_sent: operations.on_sent.is_some(),

@@ -84,9 +84,9 @@ impl Settings {
             return Err(format!("congestion: {name}; needs {}", controls.join(", ")));
         };
         if !(1200..=most_bytes).contains(&setup.most_bytes) {
-            let found = setup.most_bytes;
+            let payload_bytes = setup.most_bytes;
             return Err(format!(
-                "longest_packet: payloads of {found} bytes; needs 1200 to {most_bytes} bytes"
+                "longest_packet: payloads of {payload_bytes} bytes; needs 1200 to {most_bytes} bytes"
             ));
         }
         let early_data = match setup.setting(EARLY_DATA) {

@@ -126,10 +126,10 @@ impl EventQueue {
     #[inline]
     pub fn set_dedicated(&mut self, entity: Entity, time: Time, order: Order) {
         let location = self.pending[entity as usize].location;
-        let taken = location == Location::Wheel
+        let is_occupied = location == Location::Wheel
             || location == Location::Overflow
             || (self.dedicated != Key::NEVER && location == Location::None);
-        if taken {
+        if is_occupied {
             return self.set(entity, time, order);
         }
         self.lower_bound = self.lower_bound.min(time.0);

@@ -152,11 +152,11 @@ fn divided(
     }
     let mut raised = None;
     let mut on_progress = |share: f64| {
-        let told = Python::attach(|py| {
+        let reported = Python::attach(|py| {
             py.check_signals()?;
             progress.map_or(Ok(()), |callback| callback.call1(py, (share,)).map(drop))
         });
-        raised = told.err();
+        raised = reported.err();
         raised.is_none()
     };
     let ran = py.detach(|| Simulation::divided(scenario, seed, threads, &mut on_progress));

@@ -189,8 +189,8 @@ pub(crate) fn columns<'py>(py: Python<'py>, scenario: &Scenario, ends: &Ends) ->
     let handshakes = ends.iter().map(|ends| seconds(client(ends)));
     columns.set_item("handshake_s", floats(handshakes))?;
     let closed = |ends: &FlowEnds| {
-        let both = [&ends.sender.closed, &ends.receiver.closed];
-        both.into_iter().flatten().min().cloned()
+        let closes = [&ends.sender.closed, &ends.receiver.closed];
+        closes.into_iter().flatten().min().cloned()
     };
     let times = ends.iter().map(|ends| seconds(closed(ends).map(|(at, _)| at)));
     columns.set_item("closed_s", floats(times))?;
@@ -201,14 +201,14 @@ pub(crate) fn columns<'py>(py: Python<'py>, scenario: &Scenario, ends: &Ends) ->
     let all = |ends: &FlowEnds| {
         let own = &ends.sender.values;
         // Only the receiver measures response times and the delays of frames.
-        let is_own = |name: &str| own.iter().any(|(known, _)| known == name);
+        let is_own = |name: &str| own.iter().any(|(value_name, _)| value_name == name);
         let receiver_only = ends.receiver.values.iter().filter(|(name, _)| !is_own(name));
         own.iter().chain(receiver_only).cloned().collect::<Vec<(String, f64)>>()
     };
     let names: BTreeSet<String> = ends.iter().flat_map(&all).map(|(name, _)| name).collect();
     for name in names {
         let value = |ends: &FlowEnds| {
-            let value_of_name = all(ends).into_iter().find(|(known, _)| *known == name);
+            let value_of_name = all(ends).into_iter().find(|(value_name, _)| *value_name == name);
             value_of_name.map_or(f64::NAN, |(_, value)| value)
         };
         columns.set_item(&name, floats(ends.iter().map(value)))?;

@@ -236,8 +236,8 @@ impl<E: Executor> Guest<E> {
 
     /// Returns the bits of the optional inputs.
     pub fn wants(&mut self) -> Result<u32, String> {
-        let wanted = self.call_once(control::WANTS, "wants", signature::LIST, &[])?;
-        Ok(wanted.unwrap_or(0))
+        let requested = self.call_once(control::WANTS, "wants", signature::LIST, &[])?;
+        Ok(requested.unwrap_or(0))
     }
 
     /// Adds a random stream and returns its number.

@@ -36,12 +36,12 @@ pub fn load<E: Executor>(
     let mut guest = instance.and_then(Guest::new).map_err(refused)?;
     set(&mut guest, shown, parameters)?;
     guest.open(hz).map_err(refused)?;
-    let wanted = guest.wants().map_err(refused)?;
+    let requested = guest.wants().map_err(refused)?;
     let name = guest.name().map_err(refused)?;
     let about = About {
         name,
         file: shown.to_owned(),
-        requirements: requirements(wanted),
+        requirements: requirements(requested),
         complaints: Complaints::default(),
         has_on_acked_or_sample: guest.has_samples(),
         has_on_sent: guest.has_on_sent(),

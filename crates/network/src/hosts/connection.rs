@@ -1,27 +1,22 @@
 //! One TCP connection in the network: its end points and the frames between them.
 
 use super::application::Application;
-use super::datagrams::Datagrams;
-use super::proxy::forwarding::{join, last, Proxy};
-use super::requests::Requests;
-use super::stream::Writer;
+use super::proxy::forwarding::Proxy;
 use crate::packets::in_transit::{InTransit, REQUEST};
-use crate::packets::{Circuit, Flow};
+use crate::packets::Circuit;
 use crate::report::state_hash::StateHash;
 use crate::report::FlowReport;
 use crate::scenario::topology::Entry;
-use crate::scenario::{LinkConfig, Scenario, StartConfig, StopConfig};
-use crate::traffic::parameters::{NewApplication, NewFlow};
-use longpipe_events::{MaybeTime, Span, Stream, Time};
-use longpipe_tcp::config::{PhaseConfig, TcpConfig, TimerConfig};
+use longpipe_events::{MaybeTime, Span, Time};
+use longpipe_tcp::config::TcpConfig;
 use longpipe_tcp::journal::attribution::Totals;
-use longpipe_tcp::{sender::GREEDY, AckSegment, DataSegment, Receiver, Sender};
+use longpipe_tcp::{AckSegment, DataSegment, Receiver, Sender};
 use std::mem::swap;
 
 /// Aligns the following fields to a cache line.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
-struct CacheLine;
+pub(super) struct CacheLine;
 
 /// A connection. The sending host's fields come first, followed by the receiving host's; in each half, the most
 /// frequently used fields come first.
@@ -47,7 +42,7 @@ pub struct Connection {
     /// Sequence number, in packets on the network, of the connection's first byte: 0 unless the connection reuses the
     /// slot of an earlier one (`hosts/arriving`).
     pub base: u64,
-    receiving: CacheLine,
+    pub(super) receiving: CacheLine,
     /// Time of the scheduled timer event of the receiving host.
     pub receiver_armed: MaybeTime,
     /// Start of the reverse circuit.
@@ -241,106 +236,6 @@ impl Ends {
         }
         Ends { sender, receiver }
     }
-}
-
-/// Creates all connections of a scenario; `entries` are the starts of the circuits.
-pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Connection> {
-    let disorders = |link: &LinkConfig| link.duplicates() || link.may_reorder();
-    let keeps_order = !scenario.reroutes() && !scenario.links.iter().any(disorders);
-    let flows = scenario.flows.iter().enumerate().map(|(index, flow)| {
-        let entity = index as u64;
-        let start = match flow.start {
-            StartConfig::Fixed { at_ps } => at_ps,
-            StartConfig::Random { from_ps, over_ps } => from_ps + Stream::new(seed, "start", entity).below(over_ps),
-        };
-        let phase = clock_phase(&flow.tcp, seed, entity);
-        let new = NewFlow {
-            tcp: &flow.tcp,
-            seed,
-            flow: entity,
-        };
-        let planned = if flow.foreign {
-            NewApplication::External
-        } else {
-            // The application of a split connection draws the numbers of its last flow.
-            let last = last(&scenario.flows, index) as u64;
-            flow.traffic.application(&NewFlow { flow: last, ..new })
-        };
-        let (mut application, size) = match planned {
-            NewApplication::Bulk(size) => (Application::Bulk, size),
-            NewApplication::Stream(_) if flow.relayed => (Application::Bulk, GREEDY),
-            NewApplication::Stream(schedule) => (Application::Stream(Writer::new(schedule)), GREEDY),
-            NewApplication::Client(client) => {
-                let client = Some(client).filter(|_| flow.onward.is_none());
-                (Application::Requests(Requests::new(client, &new, phase)), GREEDY)
-            }
-            NewApplication::Datagrams(schedule) => (Application::Datagrams(Datagrams::new(schedule, keeps_order)), 0),
-            // `arriving` replaces these applications.
-            NewApplication::Arrivals => (Application::Bulk, 0),
-            NewApplication::External => (Application::External(Box::default()), 0),
-        };
-        let Ends {
-            mut sender,
-            mut receiver,
-        } = Ends::new(&flow.tcp, phase, scenario.takes_shortcuts());
-        sender.draw_from(Stream::new(seed, "control", entity));
-        let answers = application.try_as_requests_mut().map(|requests| {
-            sender.open_passively();
-            if requests.waits_for_files() {
-                // On the slow path, every arrival of data arms the host's timer, which makes the client request its
-                // next file.
-                receiver.disable_shortcuts();
-            }
-            if !scenario.takes_shortcuts() {
-                requests.disable_shortcuts();
-            }
-        });
-        Connection {
-            sender,
-            receiver,
-            receiving: CacheLine,
-            way: entries[Circuit::of_data(Flow::new(index)).index()],
-            way_back: entries[Circuit::of_acks(Flow::new(index)).index()],
-            data: InTransit::default(),
-            acks: InTransit::default(),
-            size,
-            start: Time(start),
-            stop: stop(flow.stop, start),
-            base: 0,
-            completion: None,
-            awaited: if answers.is_some() { 0 } else { size },
-            sender_armed: MaybeTime::NONE,
-            receiver_armed: MaybeTime::NONE,
-            application,
-            proxy: None,
-        }
-    });
-    let mut flows: Vec<Connection> = flows.collect();
-    join(scenario, &mut flows);
-    flows
-}
-
-/// Returns the time at which an application that starts at `start` stops writing.
-fn stop(config: Option<StopConfig>, start: u64) -> MaybeTime {
-    config.map_or(MaybeTime::NONE, |config| {
-        let at_ps = match config {
-            StopConfig::At { at_ps } => at_ps,
-            StopConfig::After { after_ps } => start.saturating_add(after_ps),
-        };
-        Time(at_ps).into()
-    })
-}
-
-/// Returns the time at which a coarse clock first ticks.
-pub(super) fn clock_phase(tcp: &TcpConfig, seed: u64, flow: u64) -> Span {
-    let TimerConfig::Coarse { tick_ps, ref phase, .. } = tcp.timer else {
-        return Span(0);
-    };
-    Span(match *phase {
-        PhaseConfig::Fixed { at_ps } => at_ps,
-        PhaseConfig::Common {} => Stream::new(seed, "clock-phase", 0).below(tick_ps),
-        PhaseConfig::PerFlow {} => Stream::new(seed, "clock-phase", flow + 1).below(tick_ps),
-    })
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod end_points;
 pub(crate) mod external;
 mod jitter;
 pub(crate) mod medium;
+mod new_connections;
 pub mod proxy;
 pub(crate) mod reports;
 mod request_response;
@@ -27,10 +28,11 @@ use crate::packets::Flow;
 use crate::scenario::topology::{Entry, Topology};
 use crate::scenario::{ConnectionSlots, Scenario};
 use arriving::Arriving;
-use connection::{connections, Connection};
+use connection::Connection;
 use early_delivery::EarlyDelivery;
 use jitter::HostJitter;
 use longpipe_events::{Span, Time};
+use new_connections::connections;
 use reports::Elsewhere;
 
 /// All hosts of a run, with the run's clock and probe.

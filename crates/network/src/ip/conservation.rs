@@ -5,10 +5,11 @@
 //!    port's in + duplicated, minus what was lost at the port, what is held there, what is in flight, and what was lost
 //!    at the end of the wire because of bit errors or missing routes.
 
+use super::port::any_port::Port;
 use super::port::cell::Cells;
 use super::port::egress_queue::EgressQueue;
 use super::port::line::{End, Line};
-use super::wire::{Port, Wire};
+use super::wire::Wire;
 use super::Ip;
 use crate::report::packets::{PacketReport, TimeVaryingReport};
 use crate::report::{check, InvariantError, QueueReport, TokenCredit};

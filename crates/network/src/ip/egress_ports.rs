@@ -2,11 +2,11 @@
 //! transmission starts, and forwarded at that time.
 
 use super::forward::HostArrival;
+use super::port::any_port::Port;
 use super::port::cell::{Left, Place};
 use super::port::constant_rate::StartedTransmission;
 use super::port::egress_queue::EgressQueue;
 use super::port::line::End;
-use super::wire::Port;
 use super::Ip;
 use crate::clock::Actor;
 use crate::hosts::transmissions;

@@ -4,9 +4,9 @@
 //! After the last such port it is advanced through all further ports at once, with its computed arrival time at each of
 //! them. The packet's contents travel with it.
 
+use super::port::any_port::Port;
 use super::port::line::End;
 use super::routes::Routes;
-use super::wire::Port;
 use super::Ip;
 use crate::clock::{CELL, UNKNOWN};
 use crate::hosts::transmissions;

@@ -35,10 +35,11 @@ use forward::{rank, ProvenAck};
 use lanes::PacketLanes;
 use leaving::Leaving;
 use longpipe_events::{Order, Span, Time};
+use port::any_port::Port;
 use port::cell::Cells;
 use port::line::End;
 use routes::Routes;
-use wire::{Port, Wire};
+use wire::Wire;
 
 /// Routers and wires of a run. A packet has an event only at ports where it may meet packets of other wires.
 #[derive(Clone, Debug)]
@@ -66,7 +67,7 @@ impl Ip {
         let ack_lookaheads = acks::ack_lookaheads(scenario, topology, guarantees, early);
         let cells = Cells::new(scenario, seed);
         Ip {
-            wires: wire::wires(scenario, topology, (&ack_lookaheads, early.late_ports), &cells, seed),
+            wires: wire::wires(scenario, topology, &ack_lookaheads, early.late_ports, &cells, seed),
             lanes: PacketLanes::default(),
             routes: Routes::new(scenario),
             topology: topology.clone(),

@@ -99,7 +99,7 @@ impl EarlyHosts {
     /// Returns whether packets may be delivered early to the receiving hosts of `circuit` and of the reverse circuit
     /// `back`.
     pub(crate) fn include_both(&self, circuit: Circuit, back: Circuit) -> bool {
-        let known = |end: Circuit| self.places.get(end.index()).is_some_and(Option::is_some);
-        known(circuit) && known(back)
+        let has_place = |end: Circuit| self.places.get(end.index()).is_some_and(Option::is_some);
+        has_place(circuit) && has_place(back)
     }
 }

@@ -53,15 +53,11 @@ impl Guarantees {
         let link = |(index, (link, queueless)): (usize, (&LinkConfig, bool))| {
             let mut guarantees = link.guarantees();
             guarantees.departs_as_admitted |= queueless;
-            // A port whose departures vary gives no guarantee for cells, because the cells of a frame leave one by one.
-            // It also gives none at a host, because the losses in outages would not be attributed to their cause.
-            let varies = (link.motion.as_ref()).is_some_and(|motion| {
-                motion.service.is_some() || motion.outages.is_some() || !link.policy.depends_on_occupancy_only()
-            });
-            let excluded = varies && (scenario.framing == Framing::Aal5 || scenario.is_host(link.from));
-            // The slot of a cell in a queue per VC depends on later arrivals.
-            let excluded = excluded || scenario.has_queue_per_vc(index, topology.vcs_of_link[index]);
-            if excluded || scenario.has_queue_at_host(link) || link.is_conditioned() {
+            if has_unknown_departures(
+                scenario,
+                link,
+                scenario.has_queue_per_vc(index, topology.vcs_of_link[index]),
+            ) {
                 (guarantees.departs_as_admitted, guarantees.departs_as_begun) = (false, false);
             }
             guarantees
@@ -88,4 +84,22 @@ impl Guarantees {
     pub(crate) fn departures_are_known(&self, link: usize) -> bool {
         self.links[link].departs_as_admitted
     }
+}
+
+/// Returns whether a port gives no guarantee about departures, although its parts do.
+fn has_unknown_departures(scenario: &Scenario, link: &LinkConfig, has_queue_per_vc: bool) -> bool {
+    let is_host = scenario.is_host(link.from);
+    // The cells of a frame leave one by one while the rate changes, and losses in outages at a host would not be
+    // attributed to their cause.
+    let is_varying_frame_or_host = has_varying_departures(link) && (scenario.framing == Framing::Aal5 || is_host);
+    // The slot of a cell in a queue per VC depends on later arrivals.
+    is_varying_frame_or_host || has_queue_per_vc || scenario.has_queue_at_host(link) || link.is_conditioned()
+}
+
+/// Returns whether the transmission times of a port vary, or its decisions depend on more than its occupancy while the
+/// link varies.
+fn has_varying_departures(link: &LinkConfig) -> bool {
+    link.motion.as_ref().is_some_and(|motion| {
+        motion.service.is_some() || motion.outages.is_some() || !link.policy.depends_on_occupancy_only()
+    })
 }

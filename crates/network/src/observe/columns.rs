@@ -78,7 +78,7 @@ macro_rules! traces {
 impl Recorder {
     /// Returns the traces that the scenario requests.
     pub fn into_tables(self, scenario: &Scenario) -> Vec<TraceTable> {
-        let wanted = scenario.traces;
+        let traces = scenario.traces;
         let held = match scenario.framing {
             Framing::Aal5 => "queue_cells",
             Framing::Ip => "queue_packets",
@@ -90,7 +90,7 @@ impl Recorder {
         let (controls, flights, arrivals, packets) = (self.controls, self.flights, self.arrivals, self.packets);
         let grants = self.grants;
         let waited = waits(&delays, scenario);
-        traces! { wanted,
+        traces! { traces,
             cwnd {
                 "time_s": Times(windows.time),
                 "flow": U32(windows.flow),

@@ -31,7 +31,7 @@ const SACKED: u8 = 2;
 /// to which they belong. Traces of senders omit these connections.
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
-    wanted: TraceConfig,
+    traces: TraceConfig,
     /// Number of flows in the scenario.
     flows: usize,
     /// For each additional flow, the flow of the scenario to which it belongs.
@@ -72,15 +72,15 @@ pub struct Recorder {
 
 impl Recorder {
     /// Returns an empty record for `flows` senders and `links` links.
-    pub fn new(wanted: TraceConfig, flows: usize, links: usize) -> Recorder {
+    pub fn new(traces: TraceConfig, flows: usize, links: usize) -> Recorder {
         Recorder {
-            wanted,
+            traces,
             flows,
             latest: vec![(f64::NAN, f64::NAN); flows],
             latest_rto: vec![Span(0); flows],
             latest_srtt: vec![Span(0); flows],
             latest_control: vec![None; flows],
-            vc_queues: VcQueues::new(wanted.vc_queue_interval_ps, links),
+            vc_queues: VcQueues::new(traces.vc_queue_interval_ps, links),
             arrived: vec![Arrived::default(); flows],
             ..Recorder::default()
         }
@@ -88,7 +88,7 @@ impl Recorder {
 
     /// Completes the samples at the end of the run, and sorts the rows that ports reported in advance by time.
     pub fn finish(&mut self, end: Time) {
-        if self.wanted.vc_queue {
+        if self.traces.vc_queue {
             self.vc_queues.finish(end);
         }
         let QueueTrace { time, port, held } = &mut self.queues;
@@ -240,7 +240,7 @@ impl Recorder {
     }
 
     fn hold(&mut self, slot: Slot, vc: Circuit) {
-        if let Some(arrival) = slot.arrival.filter(|_| self.wanted.vc_queue) {
+        if let Some(arrival) = slot.arrival.filter(|_| self.traces.vc_queue) {
             let vc = self.circuit(vc);
             self.vc_queues.add(slot.link, arrival, slot.departure, vc.0);
         }
@@ -265,7 +265,7 @@ impl Recorder {
     }
 
     fn window(&mut self, now: Time, flow: Flow, cwnd: f64, ssthresh: f64) {
-        if !self.wanted.cwnd || !self.is_own(flow) || self.latest[flow.index()] == (cwnd, ssthresh) {
+        if !self.traces.cwnd || !self.is_own(flow) || self.latest[flow.index()] == (cwnd, ssthresh) {
             return;
         }
         self.latest[flow.index()] = (cwnd, ssthresh);
@@ -280,14 +280,14 @@ impl Recorder {
             return;
         }
         let before = self.latest_control[flow.index()].replace(*sender);
-        if self.wanted.flight && before.is_none_or(|before| before.sending != sender.sending) {
+        if self.traces.flight && before.is_none_or(|before| before.sending != sender.sending) {
             self.flights.time.put(now.0);
             self.flights.flow.put(flow.0);
             self.flights.in_flight.put(sender.sending.in_flight);
             self.flights.limit.put(sender.sending.limit as u8);
         }
         let sending = sender.sending;
-        if !self.wanted.control || before.map(|before| SenderState { sending, ..before }) == Some(*sender) {
+        if !self.traces.control || before.map(|before| SenderState { sending, ..before }) == Some(*sender) {
             return;
         }
         let trace = &mut self.controls;
@@ -302,7 +302,7 @@ impl Recorder {
     }
 
     fn timer(&mut self, now: Time, flow: Flow, measured: Option<Span>, srtt: Option<Span>, rto: Span) {
-        if !self.wanted.rtt || !self.is_own(flow) {
+        if !self.traces.rtt || !self.is_own(flow) {
             return;
         }
         if measured.is_none() && self.latest_rto[flow.index()] == rto {
@@ -313,7 +313,7 @@ impl Recorder {
     }
 
     fn acknowledged(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
-        if !self.wanted.sequence || !self.is_own(flow) || frame & REQUEST != 0 || ack.opening.is_syn() {
+        if !self.traces.sequence || !self.is_own(flow) || frame & REQUEST != 0 || ack.opening.is_syn() {
             return;
         }
         self.sequence(now, flow, ACKNOWLEDGED, ack.acknowledgement, 0, false);
@@ -337,7 +337,7 @@ impl Recorder {
         // Successive connections in a slot reuse sequence numbers, so their losses are recorded without them.
         let own = self.is_own(dropped.flow);
         let data = dropped.data.filter(|_| own);
-        if let (true, Some(data)) = (self.wanted.events, data) {
+        if let (true, Some(data)) = (self.traces.events, data) {
             let Dropped { time, flow, cause, .. } = *dropped;
             self.event_of(time, flow, EventTrace::DROPPED, 0, LossCause::from(cause).0);
             self.events.sequence.put(data.sequence);
@@ -345,7 +345,7 @@ impl Recorder {
             self.events.cwnd.put(f64::NAN);
             self.events.ssthresh.put(f64::NAN);
         }
-        if self.wanted.drops {
+        if self.traces.drops {
             let Dropped {
                 time,
                 link,
@@ -359,7 +359,7 @@ impl Recorder {
     }
 
     fn delay(&mut self, slot: Slot, vc: Circuit, contents: &dyn Fn() -> Contents) {
-        if let Some(arrival) = slot.arrival.filter(|_| self.wanted.delay) {
+        if let Some(arrival) = slot.arrival.filter(|_| self.traces.delay) {
             let vc = self.circuit(vc);
             let delays = &mut self.delays;
             delays.time.put(slot.departure.0);
@@ -391,18 +391,18 @@ pub(crate) fn permute<T: Copy>(order: &[usize], column: &mut Vec<T>) {
 
 impl Probe for Recorder {
     fn wants(&self, detail: Detail) -> bool {
-        let wanted = &self.wanted;
+        let traces = &self.traces;
         match detail {
-            Detail::Control => wanted.control || wanted.flight,
-            Detail::Queue => wanted.queue,
-            Detail::Cells => wanted.vc_queue || wanted.drops || wanted.events,
-            Detail::SenderEvents => wanted.events,
+            Detail::Control => traces.control || traces.flight,
+            Detail::Queue => traces.queue,
+            Detail::Cells => traces.vc_queue || traces.drops || traces.events,
+            Detail::SenderEvents => traces.events,
             Detail::StackBytes => false,
         }
     }
 
     fn observe(&mut self, event: Event<'_>) {
-        let wanted = &self.wanted;
+        let traces = &self.traces;
         match event {
             Event::ConnectionSlots(owner, count) => {
                 self.owners.resize(self.owners.len() + count, owner);
@@ -424,29 +424,29 @@ impl Probe for Recorder {
                 rto,
             } => self.timer(now, flow, measured, srtt, rto),
             Event::SmoothedRtt(now, flow, srtt)
-                if wanted.rtt && self.is_own(flow) && self.latest_srtt[flow.index()] != srtt =>
+                if traces.rtt && self.is_own(flow) && self.latest_srtt[flow.index()] != srtt =>
             {
                 self.latest_srtt[flow.index()] = srtt;
                 self.timers.put(now, flow, None, Some(srtt), None);
             }
-            Event::ReceivedPayload(now, flow, bytes) if wanted.arrivals => self.arrival(now, flow, bytes),
-            Event::StackPacket(flow, packet) if wanted.packets => self.packets.put(flow, packet),
-            Event::Queue(now, link, held) if wanted.queue => {
+            Event::ReceivedPayload(now, flow, bytes) if traces.arrivals => self.arrival(now, flow, bytes),
+            Event::StackPacket(flow, packet) if traces.packets => self.packets.put(flow, packet),
+            Event::Queue(now, link, held) if traces.queue => {
                 self.queues.time.put(now.0);
                 self.queues.port.put(link.0);
                 self.queues.held.put(held);
             }
             Event::Sent(now, flow, frame, segment)
-                if wanted.sequence && self.is_own(flow) && frame & REQUEST == 0 && segment.opening == Opening::Over =>
+                if traces.sequence && self.is_own(flow) && frame & REQUEST == 0 && segment.opening == Opening::Over =>
             {
                 let (start, length) = (segment.sequence, segment.length);
                 self.sequence(now, flow, SENT, start, length, segment.retransmission);
             }
-            Event::Received(now, flow, frame, segment) if wanted.arrivals && frame & REQUEST == 0 => {
+            Event::Received(now, flow, frame, segment) if traces.arrivals && frame & REQUEST == 0 => {
                 let fresh = self.arrived[flow.index()].take(segment.sequence, segment.length);
                 self.arrival(now, self.owner(flow), fresh);
             }
-            Event::ReceivedDatagram(now, flow, _, datagram, true) if wanted.arrivals => {
+            Event::ReceivedDatagram(now, flow, _, datagram, true) if traces.arrivals => {
                 self.arrival(now, flow, datagram.length);
             }
             Event::Acknowledged(now, flow, frame, ack) => self.acknowledged(now, flow, frame, ack),
@@ -455,14 +455,14 @@ impl Probe for Recorder {
                 self.hold(slot, vc);
                 self.delay(slot, vc, contents);
             }
-            Event::Waited { link, arrival, end, vc } if wanted.vc_queue => {
+            Event::Waited { link, arrival, end, vc } if traces.vc_queue => {
                 let vc = self.circuit(vc);
                 self.vc_queues.add(link, arrival, end, vc.0);
             }
             Event::Station(time, link, event) => self.grants.put(time, link, event),
             Event::Sender(flow, event) => self.sender_event(flow, event),
             Event::Dropped(dropped) => self.dropped(dropped),
-            Event::Marked(now, link, flow) if wanted.drops => {
+            Event::Marked(now, link, flow) if traces.drops => {
                 self.drops.put(now, link, self.owner(flow), None, DropTrace::MARKED);
             }
             _ => {}

@@ -1,12 +1,14 @@
 //! Results of a run: counters by flow and by port, with checked invariants, and a hash of the final state.
 
 pub mod cells;
+mod conditions;
 pub mod delays;
 pub mod files;
 pub mod flows;
 mod hashing;
 pub mod packets;
 pub(crate) mod state_hash;
+mod table;
 pub mod tables;
 
 pub use crate::conditioners::TokenCredit;

@@ -2,122 +2,22 @@
 //!
 //! The bindings for Python and for the browser write these columns, and warm-ups subtract them by their kind.
 
+use super::conditions::{
+    contends, duplicates, grants, has_access, has_bit_errors, has_conditioner, has_ecn, moves, reroutes, retransmits,
+    shapes, varies,
+};
 use super::files::File;
 use super::flows::{ProxyReport, VideoReport};
 use super::packets::{PacketReport, TimeVaryingReport};
-use super::Report;
+use super::table::columns;
+pub use super::table::{Column, Kind, Row, Run, Table, Values};
 use crate::access::AccessReport;
-use crate::scenario::conditioners::ConditionerConfig;
-use crate::scenario::{Framing, LinkConfig, LossConfig, PolicyConfig, Scenario, TrafficConfig};
+use crate::scenario::{Framing, LinkConfig, Scenario, TrafficConfig};
 use longpipe_events::{Span, Time, PS_PER_SECOND};
-
-/// A scenario and the results of its run.
-#[derive(Clone, Copy, Debug)]
-pub struct Run<'a> {
-    /// The scenario.
-    pub scenario: &'a Scenario,
-    /// Its results.
-    pub report: &'a Report,
-}
-
-/// How a column behaves if the beginning of a run is left out.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
-    /// A name, a time, a state at the end, or an extreme of the whole run: unchanged.
-    State,
-    /// A counter: the value at the beginning is subtracted.
-    Counter,
-    /// A mean over time.
-    Mean,
-    /// A mean whose weights are the differences of another column, a counter.
-    MeanOver(&'static str),
-    /// A quantile of delays.
-    Quantile(f64),
-    /// The share of a link's capacity that was used.
-    Utilization,
-}
-
-/// A row: its number in the report, and the number of an item of that row, which is 0 for tables without items.
-pub type Row = (usize, usize);
-
-/// Values of a column, by row.
-#[derive(Clone, Copy, Debug)]
-pub enum Values {
-    /// Text.
-    Text(fn(&Run<'_>, Row) -> String),
-    /// Number of a flow or a class.
-    Number(fn(&Run<'_>, Row) -> u32),
-    /// Count.
-    Count(fn(&Run<'_>, Row) -> u64),
-    /// Real number; NaN if there is no value.
-    Real(fn(&Run<'_>, Row) -> f64),
-}
-
-/// A column of a table.
-#[derive(Clone, Copy, Debug)]
-pub struct Column {
-    /// Name; its last part is the unit.
-    pub name: &'static str,
-    /// Behavior if the beginning of the run is left out.
-    pub kind: Kind,
-    /// Meaning, as a sentence.
-    pub about: &'static str,
-    /// Whether a run has the column.
-    pub present: fn(&Run<'_>) -> bool,
-    /// Values.
-    pub values: Values,
-}
-
-/// A table of results.
-#[derive(Clone, Copy, Debug)]
-pub struct Table {
-    /// Name.
-    pub name: &'static str,
-    /// Groups of columns, in order.
-    pub columns: &'static [&'static [Column]],
-    /// Whether a run has the table.
-    pub present: fn(&Run<'_>) -> bool,
-    /// Rows.
-    pub rows: fn(&Run<'_>) -> Vec<Row>,
-    /// Whether it can have millions of rows. Python then has arrays in place of lists, and the browser has no columns.
-    pub is_large: bool,
-}
-
-impl Table {
-    /// Returns the columns that a run has.
-    pub fn columns_of(&self, run: &Run<'_>) -> Vec<&'static Column> {
-        let columns = self.columns.iter().copied().flatten();
-        columns.filter(|column| (column.present)(run)).collect()
-    }
-}
 
 /// Returns the tables that a run has.
 pub fn of(run: Run<'_>) -> impl Iterator<Item = &'static Table> + '_ {
     TABLES.iter().filter(move |table| (table.present)(&run))
-}
-
-/// Declares columns. The closure's arguments are the run and the number of a row, from which the row is computed, and
-/// the number of an item if the table has items. A column has the form `Values Kind "name": "Meaning." => value`, with
-/// `if condition` before the arrow if not all runs have it.
-macro_rules! columns {
-    (|$run:ident, $index:ident| $($declared:tt)+) => {
-        columns! { |$run, $index, item| $($declared)+ }
-    };
-    (
-        |$run:ident, $index:ident, $item:ident| $row:ident = $of:expr;
-        $($values:ident $kind:expr, $column:literal: $about:literal $(if $present:expr)? => $value:expr;)+
-    ) => {
-        &[$(Column {
-            name: $column,
-            kind: $kind,
-            about: $about,
-            present: |$run| true $(&& $present)?,
-            values: Values::$values(|$run, ($index, $item)| {
-                let $row = $of;
-                $value
-            }),
-        },)+]
-    };
 }
 
 /// Counters of the sender and the receiver of a connection; the number of the row is that of the flow.
@@ -293,7 +193,7 @@ pub const TABLES: [Table; 16] = [
             Text Kind::State, "class": "Service class." => row.class.name().to_string();
             Count Kind::Counter, "cells_in": "Cells that arrived." => row.counters.cells_in;
             Count Kind::Counter, "cells_out": "Cells whose slot has ended." => row.counters.cells_out;
-                Count Kind::Counter, "cells_lost": "Cells lost from all causes." => row.counters.lost();
+            Count Kind::Counter, "cells_lost": "Cells lost from all causes." => row.counters.lost();
             Count Kind::State, "cells_held": "Cells in the buffer at the end." => row.held;
             Count Kind::State, "peak_queue_cells": "Maximum queue length." => row.counters.peak_queue;
             Real Kind::Mean, "mean_queue_cells": "Time-averaged queue length." => row.mean_queue.unwrap_or(f64::NAN);
@@ -464,8 +364,9 @@ pub const TABLES: [Table; 16] = [
     },
 ];
 
-fn all(rows: usize) -> Vec<Row> {
-    (0..rows).map(|row| (row, 0)).collect()
+/// Returns the rows of tables without items.
+fn all(row_count: usize) -> Vec<Row> {
+    (0..row_count).map(|row| (row, 0)).collect()
 }
 
 /// Returns the rows of tables with items, from the number of items of each row of the report.
@@ -508,72 +409,12 @@ fn node_kind(is_host: bool) -> String {
     if is_host { "host" } else { "switch" }.to_string()
 }
 
-fn has_ecn(run: &Run<'_>) -> bool {
-    run.scenario.flows.iter().any(|flow| !flow.tcp.ecn.is_off())
-}
-
-fn varies(run: &Run<'_>) -> bool {
-    run.scenario.links.iter().any(|link| link.motion.is_some())
-}
-
-fn moves(run: &Run<'_>) -> bool {
-    run.report.packet_ports.iter().any(|port| port.motion.is_some())
-}
-
 fn motion(port: &PacketReport) -> TimeVaryingReport {
     port.motion.unwrap_or_default()
 }
 
-fn has_access(run: &Run<'_>) -> bool {
-    run.scenario.links.iter().any(|link| link.access.is_some())
-}
-
-/// Returns whether stations wait for grants.
-fn grants(run: &Run<'_>) -> bool {
-    let mut links = run.scenario.links.iter();
-    links.any(|link| link.access.as_ref().is_some_and(|access| !access.contends()))
-}
-
-/// Returns whether stations repeat transmissions below IP.
-fn retransmits(run: &Run<'_>) -> bool {
-    let mut links = run.scenario.links.iter();
-    links.any(|link| link.access.as_ref().is_some_and(|access| access.retransmits()))
-}
-
-/// Returns whether stations contend for a medium.
-fn contends(run: &Run<'_>) -> bool {
-    let mut links = run.scenario.links.iter();
-    links.any(|link| link.access.as_ref().is_some_and(|access| access.contends()))
-}
-
 fn access(port: &PacketReport) -> AccessReport {
     port.access.unwrap_or_default()
-}
-
-fn has_bit_errors(run: &Run<'_>) -> bool {
-    let mut links = run.scenario.links.iter();
-    links.any(|link| matches!(link.loss, LossConfig::BitErrors { .. }))
-}
-
-fn reroutes(run: &Run<'_>) -> bool {
-    run.scenario.flows.iter().any(|flow| flow.rerouting.is_some())
-}
-
-fn has_conditioner(run: &Run<'_>, is_kind: fn(&ConditionerConfig) -> bool) -> bool {
-    run.scenario
-        .links
-        .iter()
-        .flat_map(|link| &link.conditioners)
-        .any(is_kind)
-}
-
-fn duplicates(run: &Run<'_>) -> bool {
-    has_conditioner(run, |config| matches!(config, ConditionerConfig::Duplication(_)))
-}
-
-fn shapes(run: &Run<'_>) -> bool {
-    let mut links = run.scenario.links.iter();
-    links.any(|link| matches!(&link.policy, PolicyConfig::Cake(cake) if cake.rate_bps.is_some()))
 }
 
 fn seconds(time: Option<Time>) -> f64 {
@@ -585,9 +426,9 @@ fn count(files: &[File], instant: fn(&File) -> Option<Time>) -> u64 {
 }
 
 /// Returns the time in which the player waited for a chunk, until the end of the run; it requests one chunk at a time.
-fn downloading(run: &Run<'_>, own: &VideoReport) -> Span {
+fn downloading(run: &Run<'_>, video: &VideoReport) -> Span {
     let end = Time(run.scenario.duration_ps);
-    let spans = own
+    let spans = video
         .chunks
         .iter()
         .map(|chunk| chunk.completed.unwrap_or(end).since(chunk.requested).0);
@@ -595,18 +436,18 @@ fn downloading(run: &Run<'_>, own: &VideoReport) -> Span {
 }
 
 /// Returns the mean bitrate [bit/s] of the chunks that have been received; NaN if there are none.
-fn mean_bps(run: &Run<'_>, own: &VideoReport) -> f64 {
-    let received = own.chunks.iter().filter(|chunk| chunk.completed.is_some());
+fn mean_bps(run: &Run<'_>, video: &VideoReport) -> f64 {
+    let received = video.chunks.iter().filter(|chunk| chunk.completed.is_some());
     let (sum, number) = received.fold((0, 0), |(sum, number), chunk| {
-        (sum + bitrate(run, own, chunk), number + 1)
+        (sum + bitrate(run, video, chunk), number + 1)
     });
     sum as f64 / f64::from(number)
 }
 
 /// Returns the bitrate of a chunk [bit/s].
-fn bitrate(run: &Run<'_>, own: &VideoReport, chunk: &File) -> u64 {
-    match &run.scenario.flows[own.flow].traffic {
-        TrafficConfig::AdaptiveVideo(video) => video.ladder_bps[chunk.class as usize],
+fn bitrate(run: &Run<'_>, video: &VideoReport, chunk: &File) -> u64 {
+    match &run.scenario.flows[video.flow].traffic {
+        TrafficConfig::AdaptiveVideo(config) => config.ladder_bps[chunk.class as usize],
         _ => 0,
     }
 }

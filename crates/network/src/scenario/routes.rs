@@ -63,12 +63,17 @@ pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Res
 pub(super) fn crossings(links: &[LinkConfig], ends: &[LinkEnd], flow: &FlowConfig) -> Vec<(usize, usize)> {
     let mut pairs = vec![];
     for back in [false, true].into_iter().filter(|_| flow.rerouting.is_some()) {
-        let mut taken: Vec<usize> = flow.ways(back).flatten().copied().collect();
-        taken.sort_unstable();
-        taken.dedup();
-        for &from in taken.iter().filter(|&&link| !ends[link].host) {
+        let mut used_links: Vec<usize> = flow.ways(back).flatten().copied().collect();
+        used_links.sort_unstable();
+        used_links.dedup();
+        for &from in used_links.iter().filter(|&&link| !ends[link].host) {
             let node = ends[from].node as usize;
-            pairs.extend(taken.iter().filter(|&&to| links[to].from == node).map(|&to| (from, to)));
+            pairs.extend(
+                used_links
+                    .iter()
+                    .filter(|&&to| links[to].from == node)
+                    .map(|&to| (from, to)),
+            );
         }
     }
     pairs

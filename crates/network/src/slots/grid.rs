@@ -116,8 +116,8 @@ impl SlotGrid {
         let (num, den) = (i128::from(self.num.value()), i128::from(self.den.value()));
         let shift = (i128::from(self.phase) + i128::from(delay.0) - i128::from(other.phase)) * den;
         // Starts are rounded by up to a picosecond, which must not move a start across the boundary of a slot.
-        let rest = shift.rem_euclid(num);
-        if rest < den || rest + den > num {
+        let remainder = shift.rem_euclid(num);
+        if remainder < den || remainder + den > num {
             return None;
         }
         u64::try_from(shift.div_euclid(num) + 1).ok()

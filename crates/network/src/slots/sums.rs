@@ -125,8 +125,8 @@ impl GridSums {
         // The sum of k * num minus the errors is a multiple of den. The remainder of the sum of k modulo den is handled
         // separately, because its product with num fits in 128 bits, while the sum of k times num may not.
         let (cycles, numbers) = (sum.numbers / den, sum.numbers % den);
-        let rest = (numbers * num) as i128 - sum.rounding_errors as i128;
-        (u128::from(phase) * u128::from(sum.count) + cycles * num).wrapping_add_signed(rest / den as i128)
+        let remainder = (numbers * num) as i128 - sum.rounding_errors as i128;
+        (u128::from(phase) * u128::from(sum.count) + cycles * num).wrapping_add_signed(remainder / den as i128)
     }
 }
 

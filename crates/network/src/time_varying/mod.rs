@@ -421,7 +421,7 @@ fn finish(steps: &mut RateSteps, outages: Option<&mut Outages>, mut from: Exact,
             .unwrap_or(AFTER_ANY_RUN.0.max(from.whole));
         match steps.finish(from, left, begin) {
             Ok(end) => return end,
-            Err(rest) => left = rest,
+            Err(remaining_bits) => left = remaining_bits,
         }
         match outages.end(begin) {
             Some(end) => from = Exact { whole: end, part: 0 },

@@ -29,15 +29,15 @@ pub(crate) struct RateSteps {
 impl RateSteps {
     /// Creates the step function from a checked configuration.
     pub fn new(steps: Vec<[u64; 2]>, cycle: Option<u64>) -> RateSteps {
-        let mut made = RateSteps {
+        let mut rate_steps = RateSteps {
             steps,
             cycle,
             per_cycle: 0,
             at: 0,
             current: (0, 0, 0),
         };
-        made.per_cycle = cycle.map_or(0, |cycle| made.sent_within(cycle));
-        made
+        rate_steps.per_cycle = cycle.map_or(0, |cycle| rate_steps.sent_within(cycle));
+        rate_steps
     }
 
     /// Returns the rate at a given time, and the time until which this rate is valid.

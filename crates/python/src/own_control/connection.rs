@@ -127,10 +127,10 @@ impl Connection {
         flight: &Flight,
         now: Time,
     ) -> control::CwndUpdate {
-        let taken = self.take(grant, may_move_window, flight, now);
+        let update = self.take(grant, may_move_window, flight, now);
         control::CwndUpdate {
-            pacing: taken.pacing.or(base.and_then(|base| base.pacing)),
-            ..taken
+            pacing: update.pacing.or(base.and_then(|base| base.pacing)),
+            ..update
         }
     }
 

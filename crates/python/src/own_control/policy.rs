@@ -58,12 +58,12 @@ impl Policy for PolicyObject {
         Python::attach(|py| {
             let called = heartbeat::during(|| -> PyResult<f64> {
                 if self.object.is_none() {
-                    let made = self
+                    let created = self
                         .run
                         .class
                         .create
                         .call1(py, (self.run.parameters.clone(), 0, false))?;
-                    let (object, _): (Py<PyAny>, usize) = made.extract(py)?;
+                    let (object, _): (Py<PyAny>, usize) = created.extract(py)?;
                     self.object = Some(object);
                 }
                 let object = self.object.as_ref().map(|object| object.bind(py));

@@ -9,7 +9,8 @@
 //! of which the one with the same number belongs to the same connection.
 
 use super::application::Application;
-use super::connection::{clock_phase, Connection, Ends};
+use super::connection::{Connection, Ends};
+use super::new_connections::clock_phase;
 use super::{proxy, Hosts};
 use crate::clock::{Actor, START};
 use crate::hosts::medium::Medium;

@@ -1,7 +1,7 @@
 //! An output port with a time-varying propagation delay; the rate is constant, and packets keep their order.
 
+use super::any_port::Port;
 use super::line::Line;
-use crate::ip::wire::Port;
 use crate::scenario::time_varying::{Instant, OrderConfig, TimeVaryingConfig};
 use crate::time_varying::delay::Delay;
 use longpipe_events::Time;

@@ -579,13 +579,13 @@ impl EgressQueue {
 
     #[inline(always)]
     fn enqueue(&mut self, now: Time, packet: QueuedPacket) {
-        let taken = if self.counts_in_service {
+        let occupied = if self.counts_in_service {
             self.in_service
         } else {
             self.carried()
         };
         let empty = !self.is_busy() && self.backlog().0 == 0;
-        let (room_packets, room_bytes) = self.capacity.room(taken);
+        let (room_packets, room_bytes) = self.capacity.room(occupied);
         let port = PortState {
             now,
             room_packets,

@@ -1,5 +1,6 @@
 //! Output ports of hosts and routers, which send whole packets.
 
+pub(crate) mod any_port;
 mod arrival_rules;
 pub(crate) mod capacity;
 pub(crate) mod cell;

@@ -41,8 +41,10 @@ fn remaining_delays(scenario: &Scenario, flow: &FlowConfig, back: bool) -> HashM
         is_stable = true;
         for &link in flow.ways(back).flat_map(|way| way.iter().rev()) {
             let link = &scenario.links[link];
-            let Some(&rest) = remaining.get(&link.to) else { continue };
-            let delay = rest + link.guarantees().min_delay;
+            let Some(&remaining_delay) = remaining.get(&link.to) else {
+                continue;
+            };
+            let delay = remaining_delay + link.guarantees().min_delay;
             let minimum = remaining.entry(link.from).or_insert(u64::MAX);
             is_stable &= *minimum <= delay;
             *minimum = delay.min(*minimum);
@@ -59,8 +61,8 @@ impl Horizon {
             for back in [false, true] {
                 let remaining = remaining_delays(scenario, flow, back);
                 for &link in flow.ways(back).flatten() {
-                    let rest = remaining.get(&scenario.links[link].to).copied();
-                    beyond[link] = beyond[link].into_iter().chain(rest).min();
+                    let remaining_delay = remaining.get(&scenario.links[link].to).copied();
+                    beyond[link] = beyond[link].into_iter().chain(remaining_delay).min();
                 }
             }
         }

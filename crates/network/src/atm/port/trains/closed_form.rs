@@ -164,7 +164,7 @@ impl TrainPort {
             return None;
         }
         let (start, held) = match self.follow(first, cells) {
-            Some(found) => found,
+            Some(slots) => slots,
             None => self.follow_slowly(first.batch, cells)?,
         };
         self.counters.cells_in += cells;
