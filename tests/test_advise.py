@@ -27,7 +27,7 @@ from longpipe.advise.tables import alternatives
 from longpipe.advise.templates import gateway
 from longpipe.advise.theory import rules
 from longpipe.advise.words import confidence, headline, legend
-from longpipe.cli.design.plan import parse_factor
+from longpipe.cli.design.factors import parse_factor
 from longpipe.design.ranges import Range
 from longpipe.measures.measure import parse
 from longpipe.measures.requirements import Requirement

@@ -11,8 +11,8 @@ import pytest
 from commands import run, without_cpu_time
 from longpipe import Design, Factor, Scenario, ScenarioError
 from longpipe.cli import app
+from longpipe.cli.design.factors import parse_factor
 from longpipe.cli.design.means import means
-from longpipe.cli.design.plan import parse_factor
 from longpipe.cli.toolkit.naming import change
 from longpipe.design.text import from_json, to_json
 

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from longpipe import Result, Scenario, ScenarioError, simulate
-from longpipe.cli.design.plan import _outcome
+from longpipe.cli.design.running import _outcome
 from longpipe.design import Cost, Design, Factor, Fraction
 from longpipe.design.cost import cpu_s
 from longpipe.design.level_names import common_names, legend_names

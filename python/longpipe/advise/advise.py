@@ -120,15 +120,15 @@ class _Work:
             # A full round of runs keeps all workers busy, so later replications of survivors may be started early.
             count = max(1, AT_ONCE // (len(alternatives) * self.shape[0]))
             last = self._ready + count
-            chosen = [(r, i) for r in range(self._ready, last) for i in alternatives]
-            room = int(min(self._budget.runs - self.runs, len(chosen) * self.shape[0]) // self.shape[0])
-            is_spent = room < len(chosen)
+            new_runs = [(r, i) for r in range(self._ready, last) for i in alternatives]
+            room = int(min(self._budget.runs - self.runs, len(new_runs) * self.shape[0]) // self.shape[0])
+            is_spent = room < len(new_runs)
             try:
-                self._complete([job for r, i in chosen[:room] for job in self._jobs(i, r)])
+                self._complete([job for r, i in new_runs[:room] for job in self._jobs(i, r)])
             except SpentError:
                 is_spent = True
             finally:
-                self._read(chosen[:room])
+                self._read(new_runs[:room])
             # The budget may end within the replications that were started early, although the wanted ones are complete.
             self._ready = min(len(self.values[i]) for i in alternatives) if is_spent else last
             if is_spent and self._ready < replications:
@@ -147,20 +147,20 @@ class _Work:
 
     def _overall(self, now: Progress) -> Progress:
         """Returns the progress of the selection from that of the runs in progress."""
-        wanted, ran = self.runs + now.wanted, now.done + now.failed
+        requested, ran = self.runs + now.wanted, now.done + now.failed
         counts = (self.runs + now.stored, now.done, now.failed)
         if self._expected is None:
-            return Progress(wanted, *counts, now.worked, now.left, "at least")
-        likely, lower, upper = (min(max(wanted, end), self._budget.runs) for end in self._expected)
+            return Progress(requested, *counts, now.worked, now.left, "at least")
+        likely, lower, upper = (min(max(requested, end), self._budget.runs) for end in self._expected)
         rest = max(likely - counts[0] - ran, 1.0)
         ends = ((lower - counts[0] - ran) / rest, (upper - counts[0] - ran) / rest)
         left = now.worked / ran * rest if ran and now.worked else 0.0
         return Progress(round(likely), *counts, now.worked, left, "about", ends)
 
-    def _read(self, chosen: list[tuple[int, int]]) -> None:
+    def _read(self, replications: list[tuple[int, int]]) -> None:
         """Reads those of the given replications that are complete."""
         store, measures = self._runner.store, self._question.measures
-        for replication, alternative in chosen:
+        for replication, alternative in replications:
             jobs = self._jobs(alternative, replication)
             if len(self.values[alternative]) != replication or len(store.finished(jobs)) < len(jobs):
                 continue

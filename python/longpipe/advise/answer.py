@@ -346,8 +346,8 @@ class Answer:
         """Returns by how much an alternative is better than another in one situation, over the replications of both."""
         sign = 1 if self.advice.question.maximise else -1
         count = min(len(self.advice.values[alternative]), len(self.advice.values[other]))
-        own, of_other = (self.advice.values[i][:count, situation, 0] for i in (alternative, other))
-        return sign * float(own.mean() - of_other.mean())
+        of_choice, of_other = (self.advice.values[i][:count, situation, 0] for i in (alternative, other))
+        return sign * float(of_choice.mean() - of_other.mean())
 
     def _eliminated(self, alternative: int) -> str:
         """Returns the status of an alternative that the selection eliminated as worse, from its difference.

@@ -87,15 +87,15 @@ class Question:
 
     def _check_names(self) -> None:
         """Raises ScenarioError if two columns of tables have the same name, or if two options set one field."""
-        taken = {*COLUMNS, *(name for measure in self.measures for name in (measure.name, head(measure)))}
+        column_names = {*COLUMNS, *(name for measure in self.measures for name in (measure.name, head(measure)))}
         for factor in self.factors:
-            if factor.name in taken:
+            if factor.name in column_names:
                 raise ScenarioError(f"--choose: {factor.name!r} is the name of another column; needs NAME:FIELD=...")
-        chosen = {field for factor in self.factors for changes in factor.levels.values() for field in changes}
+        set_fields = {field for factor in self.factors for changes in factor.levels.values() for field in changes}
         for uncertain in self.uncertain:
-            if uncertain.field in chosen:
+            if uncertain.field in set_fields:
                 raise ScenarioError(f"--uncertain: {uncertain.field!r} has other values by --choose or --uncertain")
-            chosen.add(uncertain.field)
+            set_fields.add(uncertain.field)
 
     @cached_property
     def digest(self) -> str:
@@ -125,8 +125,8 @@ class Question:
         try:
             return alternative.with_(**fields)
         except ScenarioError as error:
-            where = ", ".join(f"{name}={value}" for name, value in fields.items())
-            raise ScenarioError(*(f"--uncertain: {where}: {problem}" for problem in error.problems)) from None
+            situation = ", ".join(f"{name}={value}" for name, value in fields.items())
+            raise ScenarioError(*(f"--uncertain: {situation}: {problem}" for problem in error.problems)) from None
 
     @cached_property
     def goal(self) -> Measure:

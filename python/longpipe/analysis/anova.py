@@ -52,15 +52,15 @@ class Anova:
 
     def __repr__(self) -> str:
         """Returns a summary with the response and the allocation of its variation."""
-        shown = self.variation[["component", "percent", "df", "p_value"]].dropna(subset="percent")
-        table = shown.to_string(index=False, float_format="{:.4g}".format)
+        components = self.variation[["component", "percent", "df", "p_value"]].dropna(subset="percent")
+        table = components.to_string(index=False, float_format="{:.4g}".format)
         copied = f"\n{COPIES}" if self.copied else ""
         return f"Anova of {self.response!r} over {', '.join(self.factors)}\n{table}{copied}"
 
     def _repr_html_(self) -> str:
         """Returns the allocation of variation, for notebooks."""
-        shown = self.variation
-        return shown.assign(p_value=shown["p_value"].map(p_text)).to_html(index=False, na_rep="")
+        components = self.variation
+        return components.assign(p_value=components["p_value"].map(p_text)).to_html(index=False, na_rep="")
 
     @property
     def mean(self) -> float:

@@ -89,8 +89,10 @@ def _units(effects: Floats, draws: int, rng: np.random.Generator) -> tuple[Float
     estimate, error = effects.mean(axis=0), effects.std(axis=0, ddof=1) / np.sqrt(units)
     t = np.empty((draws, effects.shape[1]))
     for part in _chunks(draws, effects.size):
-        drawn = effects[rng.integers(0, units, (len(part), units))]
-        t[part] = _ratio(drawn.mean(axis=1) - estimate, drawn.std(axis=1, ddof=1) / np.sqrt(units))
+        resampled_effects = effects[rng.integers(0, units, (len(part), units))]
+        t[part] = _ratio(
+            resampled_effects.mean(axis=1) - estimate, resampled_effects.std(axis=1, ddof=1) / np.sqrt(units)
+        )
     return estimate, error, t
 
 
@@ -106,9 +108,9 @@ def _rows(cells: Cells, weights: Floats, draws: int, rng: np.random.Generator) -
     means, variances = np.empty((draws, len(groups))), np.empty((draws, len(groups)))
     for i, group in enumerate(groups):
         for part in _chunks(draws, len(group)):
-            drawn = group[rng.integers(0, len(group), (len(part), len(group)))]
-            means[part, i] = drawn.mean(axis=1)
-            variances[part, i] = drawn.var(axis=1, ddof=1) / len(group)
+            resamples = group[rng.integers(0, len(group), (len(part), len(group)))]
+            means[part, i] = resamples.mean(axis=1)
+            variances[part, i] = resamples.var(axis=1, ddof=1) / len(group)
     return estimate, error, _ratio(means @ weights.T - estimate, np.sqrt(variances @ (weights**2).T))
 
 
@@ -127,10 +129,10 @@ def _residuals(anova: Anova, weights: Floats, draws: int, rng: np.random.Generat
     scaled = residual * np.sqrt(len(residual) / anova.error_df)
     # Standard error of an effect per unit of the standard deviation of a response.
     norm = np.sqrt(np.sum(weights**2, axis=1))
-    drawn = rng.choice(scaled, (draws, len(scaled)))
-    deviations = np.sqrt(np.sum((drawn @ to_residuals.T) ** 2, axis=1) / anova.error_df)
+    residuals = rng.choice(scaled, (draws, len(scaled)))
+    deviations = np.sqrt(np.sum((residuals @ to_residuals.T) ** 2, axis=1) / anova.error_df)
     estimate = weights @ cells.means
-    return estimate, anova.standard_error * norm, _ratio(drawn @ weights.T, deviations[:, None] * norm)
+    return estimate, anova.standard_error * norm, _ratio(residuals @ weights.T, deviations[:, None] * norm)
 
 
 def _chunks(draws: int, size: int) -> list[range]:

@@ -93,10 +93,10 @@ def _equal_variance(anova: Anova, residual: Floats) -> Row:
         else:
             p_value = _exceeded(_null_of_brown_forsythe(anova, cells), statistic)
         return "equal variance", "Brown-Forsythe", statistic, p_value, note
-    if (drawn := _drawn_residuals(anova)) is None:
+    if (draws := _drawn_residuals(anova)) is None:
         return "equal variance", "", np.nan, np.nan, "needs 3 replications, or fewer cells"
     fitted = anova.residuals["fitted"].to_numpy()
-    statistic, null = _breusch_pagan(residual[None, :], fitted)[0], _breusch_pagan(drawn, fitted)
+    statistic, null = _breusch_pagan(residual[None, :], fitted)[0], _breusch_pagan(draws, fitted)
     note = "squared residuals against fitted values; a test by cells needs 3 replications"
     return "equal variance", "Breusch-Pagan", float(statistic), _exceeded(null, statistic), note
 
@@ -163,9 +163,9 @@ def _independence(anova: Anova, residual: Floats) -> Row:
 
 
 def _serial_correlation(anova: Anova, residual: Floats) -> Row:
-    if (drawn := _drawn_residuals(anova)) is None:
+    if (residuals := _drawn_residuals(anova)) is None:
         return "independence", "", np.nan, np.nan, "no column of seeds, and too many cells for a test in row order"
-    statistic, null = _durbin_watson(residual[None, :])[0], _durbin_watson(drawn)
+    statistic, null = _durbin_watson(residual[None, :])[0], _durbin_watson(residuals)
     p_value = min(1.0, 2 * min(_exceeded(null, statistic), _exceeded(-null, -statistic)))
     note = "in the order of the rows; near 0 if neighbors are alike, near 4 if opposite"
     return "independence", "Durbin-Watson", float(statistic), p_value, note

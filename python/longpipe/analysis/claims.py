@@ -240,12 +240,12 @@ def mean_by_seed(runs: pd.DataFrame, metric: str, **factors: object) -> pd.Serie
 
     Runs in which the metric is undefined do not count.
     """
-    chosen = runs
+    matching = runs
     for factor, level in factors.items():
-        chosen = chosen[chosen[factor] == level]
-    if chosen.empty:
+        matching = matching[matching[factor] == level]
+    if matching.empty:
         raise ValueError(f"no run has {', '.join(f'{name} = {level}' for name, level in factors.items())}")
-    by_seed = chosen.groupby("seed")[metric]
+    by_seed = matching.groupby("seed")[metric]
     runs_of_seed = by_seed.size()
     return by_seed.mean()[runs_of_seed == runs_of_seed.max()]
 

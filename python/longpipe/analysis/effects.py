@@ -164,16 +164,16 @@ def _check_estimable(x: Floats, blocks: dict[Term, Floats]) -> None:
     """Raises ScenarioError if a term cannot be separated from those before it; `x` is the model matrix."""
     if np.linalg.matrix_rank(x) == x.shape[1]:
         return
-    first, before = 1, ["the mean"]
+    first, earlier = 1, ["the mean"]
     for term, block in blocks.items():
         first += block.shape[1]
         if np.linalg.matrix_rank(x[:, :first]) < first:
             raise ScenarioError(
-                f"terms: {name_of(term)!r} cannot be separated from {', '.join(before)} in this design; needs a lower "
+                f"terms: {name_of(term)!r} cannot be separated from {', '.join(earlier)} in this design; needs a lower "
                 f"order, "
                 "fewer terms, or the missing combinations of levels"
             )
-        before.append(name_of(term))
+        earlier.append(name_of(term))
 
 
 def _products(cells: Cells, term: Term, codes: Sequence[Integers]) -> Floats:

@@ -111,13 +111,13 @@ def check_columns(frame: pd.DataFrame, response: str, factors: Sequence[str], bl
         used[name] = field
 
 
-def check_factors(chosen: Sequence[str], factors: Sequence[str]) -> None:
+def check_factors(names: Sequence[str], factors: Sequence[str]) -> None:
     """Raises ScenarioError unless the given names are factors of the model, none of which is named twice."""
-    for name in chosen:
+    for name in names:
         if name not in factors:
             raise ScenarioError(f"factors: {name!r}; {nearest(name, factors)}")
-    if len(set(chosen)) < len(chosen) or not chosen:
-        raise ScenarioError(f"factors: {', '.join(chosen) or 'none'}; needs each once: {', '.join(factors)}")
+    if len(set(names)) < len(names) or not names:
+        raise ScenarioError(f"factors: {', '.join(names) or 'none'}; needs each once: {', '.join(factors)}")
 
 
 def check_level(level: float) -> None:

@@ -86,13 +86,13 @@ class Trials:
         def report(now: Progress) -> None:
             nonlocal latest
             stored, done, failed = earlier.stored + now.stored, earlier.done + now.done, earlier.failed + now.failed
-            worked_s, wanted, bound = earlier.worked + now.worked, earlier.ended + now.wanted, ""
+            worked_s, expected, bound = earlier.worked + now.worked, earlier.ended + now.wanted, ""
             if max_runs < math.inf:
                 # The search stops early if it finds the defect.
-                wanted, bound = int(max_runs), "at most"
-            remaining = wanted - stored - done - failed
+                expected, bound = int(max_runs), "at most"
+            remaining = expected - stored - done - failed
             left_s = worked_s / (done + failed) * remaining if done + failed else 0.0
-            latest = Progress(wanted, stored, done, failed, worked_s, left_s, bound)
+            latest = Progress(expected, stored, done, failed, worked_s, left_s, bound)
             self._report_progress(latest)
             if limited:
                 self._budget.check()

@@ -84,13 +84,13 @@ def setting(varied: Sequence[Varied], places: Sequence[float]) -> Setting:
     return numbers_by_field
 
 
-def changes(varied: Sequence[Varied], chosen: Setting) -> dict[str, object]:
+def changes(varied: Sequence[Varied], setting: Setting) -> dict[str, object]:
     """Returns the fields that a setting changes, with their values."""
     return {
         name: value
         for varied_field in varied
-        if varied_field.field in chosen
-        for name, value in varied_field.changes(chosen[varied_field.field]).items()
+        if varied_field.field in setting
+        for name, value in varied_field.changes(setting[varied_field.field]).items()
     }
 
 

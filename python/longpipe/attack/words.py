@@ -110,8 +110,8 @@ def table(attack: Attack) -> pd.DataFrame:
 
 
 def _sides(defect: Defect, values: NDArray[Any]) -> str:
-    shown = [(defect.left, values[:, 0]), (defect.right, values[:, 1])]
-    return ", ".join(f"{side.text} {_interval(side, of)}" for side, of in shown if side.measure is not None)
+    sides = [(defect.left, values[:, 0]), (defect.right, values[:, 1])]
+    return ", ".join(f"{side.text} {_interval(side, of)}" for side, of in sides if side.measure is not None)
 
 
 def _interval(side: Side, values: NDArray[Any]) -> str:

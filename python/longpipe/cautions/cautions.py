@@ -138,10 +138,10 @@ def of_points(scenarios: Sequence[Scenario], replications: int) -> list[str]:
     lines = [f"{len(points)} of {len(scenarios)} points, as {points[0][0]}: {points[0][1]}" for points in ordered]
     without_seed = [line for scenario in scenarios if (line := seedless(scenario))] if replications > 1 else []
     if without_seed:
-        where = ""
+        scope = ""
         if len(without_seed) < len(scenarios):
-            where = f"{len(without_seed)} of {len(scenarios)} points: "
-        lines.append(where + without_seed[0])
+            scope = f"{len(without_seed)} of {len(scenarios)} points: "
+        lines.append(scope + without_seed[0])
     return lines
 
 
@@ -210,11 +210,11 @@ def _differing_return_paths(scenario: Scenario) -> Iterator[str]:
         links.append(("network", network))
     else:
         links += [(f"network.links[{k}]", link) for k, link in enumerate(network.links)]
-    for where, link in links:
+    for field, link in links:
         forward, backward = link.path, link.return_path
         if forward and forward.kind == "satellites" and backward and backward.kind != "satellites":
-            without = f"without it, the return path uses the satellites of {where}.path"
-            yield f"{where}.return_path: {backward.kind}; {without}"
+            without = f"without it, the return path uses the satellites of {field}.path"
+            yield f"{field}.return_path: {backward.kind}; {without}"
 
 
 def _unsplit_connections(scenario: Scenario) -> Iterator[str]:
@@ -308,8 +308,8 @@ def _buckets_that_drop_all(resolved: Resolved) -> Iterator[str]:
         passing, longest = longest_passing_bytes(conditioner), longest_of.get(k, 0)
         if passing < longest:
             name = "burst" if conditioner["burst_bytes"] == passing else "mtu"
-            where = f"{port_name(resolved, k)}: {conditioner['kind']} with {_ARTICLES[name]} {name} of {passing} B"
-            yield f"{where} drops all packets of {longest} B; needs {_ARTICLES[name]} {name} of at least one packet"
+            subject = f"{port_name(resolved, k)}: {conditioner['kind']} with {_ARTICLES[name]} {name} of {passing} B"
+            yield f"{subject} drops all packets of {longest} B; needs {_ARTICLES[name]} {name} of at least one packet"
 
 
 def _ecn_of_one_side(resolved: Resolved) -> Iterator[str]:
@@ -325,8 +325,8 @@ def _ecn_of_one_side(resolved: Resolved) -> Iterator[str]:
             slowest = min(marking, key=lambda k: (k not in data, resolved["links"][k].get("rate_bps", 0)))
             policy = resolved["links"][slowest]["policy"]
             queue = f"{_kind(policy)} with ecn = true" if policy.get("ecn") else _kind(policy)
-            where = port_name(resolved, slowest)
-            yield f"{where}: {queue} marks nothing, because no flow is ECN-capable; needs tcp.ecn, as in 'classic'"
+            port = port_name(resolved, slowest)
+            yield f"{port}: {queue} marks nothing, because no flow is ECN-capable; needs tcp.ecn, as in 'classic'"
     elif capable and not any(_may_mark(link, is_scalable=is_scalable) for link in resolved["links"]):
         needs = "needs a queue that marks, as switch.policy = {kind = 'codel', ecn = true}"
         yield f"tcp.ecn: {', '.join(capable)}, but no packet is marked, because no queue marks; {needs}"

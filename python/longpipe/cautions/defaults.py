@@ -130,8 +130,8 @@ def default_buffer(scenario: Scenario) -> Iterator[str]:
     if spread and all(link.buffer for link in spread):
         # Links of satellites follow those of the scenario.
         resolved = resolved[: 2 * len(kept)]
-    own = {i for i, link in enumerate(kept) if link.buffer}
-    ports = [link for k, link in enumerate(resolved) if k // 2 not in own and link["buffer"] is not None]
+    links_with_buffer = {i for i, link in enumerate(kept) if link.buffer}
+    ports = [link for k, link in enumerate(resolved) if k // 2 not in links_with_buffer and link["buffer"] is not None]
     sizes = {link["buffer"]["limit"] for link in ports if kinds[link["from"]] == "switch"}
     if sizes:
         packets = f"{min(sizes)}" if len(sizes) == 1 else f"{min(sizes)} to {max(sizes)}"

@@ -111,13 +111,13 @@ def _directions(scenario: Scenario) -> Iterator[_Direction]:
         links = [(link, f"network.links[{k}]", "", link.between) for k, link in enumerate(network.links)]
     varying = [row for row in links if row[0].path or row[0].return_path]
     motions = _motions(scenario.resolved) if varying else {}
-    for link, where, prefix, (first, last) in varying:
+    for link, field, prefix, (first, last) in varying:
         if link.path:
-            yield _Direction(link, where, prefix, "path", True, motions.get((first, last)))
+            yield _Direction(link, field, prefix, "path", True, motions.get((first, last)))
         path = "return_path" if link.return_path else "path"
         # A Starlink path has rates and delays of its own for either direction.
         is_own = path == "return_path" or isinstance(link.path, Starlink)
-        yield _Direction(link, where, "return_", path, is_own, motions.get((last, first)))
+        yield _Direction(link, field, "return_", path, is_own, motions.get((last, first)))
 
 
 def _motions(resolved: Resolved) -> dict[tuple[str, str], Mapping[str, Any]]:

@@ -59,17 +59,17 @@ def _warning(
     # The first proxy, whose buffer is to be larger, if proxies' buffers limit all flows.
     limiting = [proxies[path.flow] for path in greedy if path.flow in proxies]
     proxy = limiting[0] if len(limiting) == len(greedy) else None
-    where = f"{port_name(resolved, port)}: {_limiting(greedy, proxy)}"
+    subject = f"{port_name(resolved, port)}: {_limiting(greedy, proxy)}"
     # Share of the rate that one window per round trip uses.
     filled = sum(8 * path.window_bytes / path.round_trip_s for path in greedy) / rate_bps
     queued_bytes = windows_bytes - bdp_bytes
     if filled < 1:
         remedy = _remedy(greedy, proxy, bdp_bytes, buffer_bytes)
-        yield f"{where} can fill {filled:.1%} of it, whatever its buffer; {remedy}"
+        yield f"{subject} can fill {filled:.1%} of it, whatever its buffer; {remedy}"
     elif only_greedy and 0 < queued_bytes < buffer_bytes:
         remedy = _remedy(greedy, proxy, bdp_bytes + buffer_bytes, 0)
         share = queued_bytes / buffer_bytes
-        yield f"{where} can fill {share:.1%} of its buffer, so a larger one has no effect; {remedy}"
+        yield f"{subject} can fill {share:.1%} of its buffer, so a larger one has no effect; {remedy}"
 
 
 def _limiting(greedy: Sequence[Path], proxy: ProxyBuffer | None) -> str:

@@ -48,11 +48,13 @@ class RegressionPlan:
         reader = _Reader(file, content)
         sender = reader.text("sender", required=True)
         standing = reader.names("standing", STANDING)
-        own = reader.paths("scenarios")
-        if both := sorted(own.keys() & set(standing)):
-            raise ScenarioError(f"{file}: scenarios.{both[0]}: is the name of a standing scenario; needs another name")
+        own_scenarios = reader.paths("scenarios")
+        if repeated_names := sorted(own_scenarios.keys() & set(standing)):
+            raise ScenarioError(
+                f"{file}: scenarios.{repeated_names[0]}: is the name of a standing scenario; needs another name"
+            )
         scenarios = {name: _scenario(_STANDING / f"{name}.toml") for name in standing}
-        scenarios |= {name: _scenario(path) for name, path in own.items()}
+        scenarios |= {name: _scenario(path) for name, path in own_scenarios.items()}
         if not scenarios:
             raise ScenarioError(f"{file}: standing: []; needs a scenario, there or in scenarios")
         return cls(
@@ -94,13 +96,13 @@ class _Reader:
             raise self._bad(name, "a fraction between 0 and 1, such as 0.1")
         return float(value)
 
-    def names(self, name: str, known: tuple[str, ...]) -> tuple[str, ...]:
-        value = self.content.get(name, list(known))
+    def names(self, name: str, accepted: tuple[str, ...]) -> tuple[str, ...]:
+        value = self.content.get(name, list(accepted))
         if not isinstance(value, list) or any(not isinstance(entry, str) for entry in value):
-            raise self._bad(name, f"a list of names: {', '.join(known)}")
+            raise self._bad(name, f"a list of names: {', '.join(accepted)}")
         for entry in value:
-            if entry not in known:
-                raise ScenarioError(f"{self.file}: {name}: {entry!r}; {nearest(entry, known)}")
+            if entry not in accepted:
+                raise ScenarioError(f"{self.file}: {name}: {entry!r}; {nearest(entry, accepted)}")
         return tuple(dict.fromkeys(value))
 
     def paths(self, name: str) -> dict[str, Path]:

@@ -46,8 +46,8 @@ class _Commands(Commands):
 app = typer.Typer(cls=_Commands, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_requested: bool) -> None:
+    if is_requested:
         from longpipe import _core
         from longpipe.scenario.schema import schema_version
 
@@ -71,7 +71,7 @@ def longpipe(
 @app.command("version")
 def version() -> None:
     """Show the versions of package, engine and scenario schema."""
-    _show_version(wanted=True)
+    _show_version(is_requested=True)
 
 
 @app.command("help")
@@ -132,8 +132,8 @@ def main() -> NoReturn:
     except (CaptureError, RunError) as error:
         print_errors(str(error).split("\n"), FAILED)
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        print_errors([f"{where}{(error.strerror or str(error)).lower()}"], FAILED)
+        file_prefix = f"{error.filename}: " if error.filename else ""
+        print_errors([f"{file_prefix}{(error.strerror or str(error)).lower()}"], FAILED)
     except (KeyboardInterrupt, typer.Abort):
         exit_on_interrupt()
         status, line = interrupted_exit() or (INTERRUPTED, "interrupted")

@@ -259,7 +259,7 @@ def _question(options: Options, template: Template | None) -> Question:
     """Builds the question from the options; raises ScenarioError if options are missing or contradictory."""
     from longpipe.advise.question import Question
     from longpipe.advise.ranges import Uncertain
-    from longpipe.cli.design.plan import parse_factor
+    from longpipe.cli.design.factors import parse_factor
     from longpipe.cli.run import scenario_with
     from longpipe.cli.toolkit.naming import change
     from longpipe.scenario import Scenario
@@ -314,8 +314,8 @@ def _show(answer: Answer, folder: Path, command: str, *, stored: bool) -> None:
                 console.print(f"- {line}", markup=False, highlight=False)
     console.print()
     if answer.choice is not None:
-        chosen = shlex.join(["longpipe", "run", str(folder / "choice.toml")])
-        console.print(f"Run the choice: {chosen}", markup=False, highlight=False, soft_wrap=True)
+        run_command = shlex.join(["longpipe", "run", str(folder / "choice.toml")])
+        console.print(f"Run the choice: {run_command}", markup=False, highlight=False, soft_wrap=True)
     console.print(f"Repeat: {command}", markup=False, highlight=False, soft_wrap=True)
     console.print(f"Page, and tables of alternatives and runs: {folder}", markup=False, highlight=False, soft_wrap=True)
 
@@ -328,8 +328,8 @@ def _table(answer: Answer) -> Table:
     from longpipe.cli.toolkit.console import terminal_table
 
     frame = alternatives(answer).head(MAX_ROWS)
-    shown = len(answer.rows)
-    title = "Alternatives, best first" + (f" ({len(frame)} of {shown})" if shown > len(frame) else "")
+    row_count = len(answer.rows)
+    title = "Alternatives, best first" + (f" ({len(frame)} of {row_count})" if row_count > len(frame) else "")
     table = terminal_table(title=title, title_style="bold")
     heads = len(answer.advice.question.factors)
     for index, name in enumerate(frame.columns):

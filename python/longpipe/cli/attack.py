@@ -192,7 +192,7 @@ def _sender(text: str, option: str) -> Sender:
 def _varied(text: str) -> Varied:
     """Parses FIELD=LOW..HIGH, FIELD=LEVEL,LEVEL or FIELD=TABLE."""
     from longpipe.attack.varied import Varied
-    from longpipe.cli.design.plan import parse_factor
+    from longpipe.cli.design.factors import parse_factor
     from longpipe.cli.toolkit.naming import check_path
     from longpipe.design.ranges import Range
     from longpipe.inputs import NoTomlError, parse_toml

@@ -44,9 +44,9 @@ def fields(
     if not matching:
         last = {field.name.rpartition(".")[2]: None for field in listed}
         close = difflib.get_close_matches(str(pattern).rpartition(".")[2], last, n=3)
-        meant = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
+        suggestion = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
         raise ScenarioError(
-            f"PATTERN: {pattern!r} is in no field's name; {meant}longpipe fields lists all {len(listed)}"
+            f"PATTERN: {pattern!r} is in no field's name; {suggestion}longpipe fields lists all {len(listed)}"
         )
     console = Console(highlight=False, soft_wrap=True)
     for number, field in enumerate(matching):
@@ -71,8 +71,8 @@ def _named(candidates: Sequence[Field], pattern: str) -> Sequence[Field]:
     """
     word = pattern.strip().lower()
     patterns = ordinary.FIELDS.get(word, ())
-    meant = [field for field in candidates if any(fnmatchcase(field.name, part) for part in patterns)]
-    if called := meant + [field for field in _with_word(candidates, word) if field not in meant]:
+    matching = [field for field in candidates if any(fnmatchcase(field.name, part) for part in patterns)]
+    if called := matching + [field for field in _with_word(candidates, word) if field not in matching]:
         return called
     if (kind := CALLED.get(word)) and (called := [field for field in candidates if field.kind == kind]):
         return called

@@ -63,18 +63,18 @@ def fit(
         check_file("--output", output.with_suffix(SUFFIX))
     check_output("--json", json)
     fixed = dict(change(text) for text in changes or [])
-    wanted = tuple(control.strip() for control in controls.split(",")) if controls else ()
+    control_names = tuple(control.strip() for control in controls.split(",")) if controls else ()
     # Linux 6.1 has no BBR version 3, so it is a candidate only if it is named.
     accepted = (*CONTROLS, "bbr3")
-    unknown = next((control for control in wanted if control not in accepted), None)
+    unknown = next((control for control in control_names if control not in accepted), None)
     if unknown is not None:
         raise ScenarioError(f"--controls: {shortened(unknown)!r}; {nearest(unknown, accepted)}")
     if model:
-        fit_report, left = _of_site(model, files, flow, wanted, fixed), 0
+        fit_report, left = _of_site(model, files, flow, control_names, fixed), 0
     elif len(files) > 1:
         raise ScenarioError(f"FILE: {len(files)} files; needs one, or --model {_MODELS[0]}")
     else:
-        fit_report, left = _fitted(files[0], flow, wanted, fixed)
+        fit_report, left = _fitted(files[0], flow, control_names, fixed)
     with Waiting("running the fitted scenario"):
         fit_report = checked(fit_report)
     beside = write(fit_report, output) if output is not None else None
@@ -122,9 +122,9 @@ def _fitted(file: str, flow: int, controls: Sequence[str], fixed: dict[str, obje
         if controls:
             raise ScenarioError(f"--controls: {','.join(controls)}; needs a capture, and {file} has no packets")
         return fit_recorded(read(file), flow, fixed), 0
-    seen = observe(file, flow)
+    observed = observe(file, flow)
     with RunBar("simulating candidates") as bar:
-        path_fit = search(seen, controls or CONTROLS, fixed, bar.update)
+        path_fit = search(observed, controls or CONTROLS, fixed, bar.update)
     return report(path_fit), path_fit.left
 
 

@@ -112,9 +112,9 @@ def _wrapped(text: str) -> None:
 
 def _count(name: str, value: float, unit: str) -> str:
     """Returns a counter with its unit, which is omitted if the name is that of counted objects, such as packets."""
-    scale, shown = _SCALES.get(unit, (1.0, unit))
+    scale, shown_unit = _SCALES.get(unit, (1.0, unit))
     number = f"{value * scale:.5g}" if unit in _SCALES else f"{value:.15g}"
-    return f"{name} {number}" if unit in _COUNTED and name.endswith("s") else f"{name} {number} {shown}"
+    return f"{name} {number}" if unit in _COUNTED and name.endswith("s") else f"{name} {number} {shown_unit}"
 
 
 def _rate(subject: Subject) -> str:

@@ -53,7 +53,7 @@ def error_line(error: Any, arguments: Sequence[str] | None = None) -> str:  # no
 
     Returns no line if help was shown instead.
     """
-    given = sys.argv[1:] if arguments is None else arguments
+    words = sys.argv[1:] if arguments is None else arguments
     command = error.ctx.command_path if getattr(error, "ctx", None) else "longpipe"
     if likely := _likely(error):
         return f"{error.option_name}: no such option of {command}; did you mean {' or '.join(likely)}?"
@@ -62,22 +62,22 @@ def error_line(error: Any, arguments: Sequence[str] | None = None) -> str:  # no
         return f"{error.option_name}: no such option of {command}; did you mean {nearest!r}?"
     if name := getattr(error, "option_name", None):
         if "No such option" in error.message:
-            hint = _as_field(name, error.ctx) or _of_program(name, error.ctx, given)
+            hint = _as_field(name, error.ctx) or _of_program(name, error.ctx, words)
             return f"{name}: no such option; {hint}`{command} --help` lists the options"
-        return f"{name}: no value given; needs {_metavar(name, given) or 'a value'}{_described(name, given)}"
+        return f"{name}: no value given; needs {_metavar(name, words) or 'a value'}{_described(name, words)}"
     if (param := getattr(error, "param", None)) is None:
         message = error.format_message()
         problem = _lowered(message).replace(". Did", "; did")
         if match := _NO_COMMAND.match(message):
             problem += f"; did you mean '{_CALLED[match[1]]}'?" if match[1] in _CALLED else ""
         elif match := _EXTRA.match(message):
-            why = _quoted(match[1], given) or _after_flag(match[1], given, error.ctx) or "needs no further argument"
+            why = _quoted(match[1], words) or _after_flag(match[1], words, error.ctx) or "needs no further argument"
             problem = f"{match[1]!r}: {why}"
         return f"{problem}; `{command} --help` shows what is accepted" if problem else ""
     name = param.opts[0] if param.param_type_name == "option" else (param.metavar or param.name.upper()).strip("[].")
     if hasattr(error, "param_type"):
         return f"{name}: missing; `{command} --help` describes it"
-    value = _given(param, given)
+    value = _given(param, words)
     return f"{name}: {'' if value is None else f'{value!r}; '}{_needs(error.message)}"
 
 
@@ -140,9 +140,9 @@ def _likely(error: Any) -> list[str]:  # noqa: ANN401 - see `error_line`
     if not groups or "No such option" not in error.message:
         return []
     of_command = {name for param in error.ctx.command.params for name in param.opts}
-    meant = [next((word for word in group if word in of_command), None) for group in groups]
+    likely = [next((word for word in group if word in of_command), None) for group in groups]
     return [
-        repr(word) if word else f"{group[-1]} of longpipe design" for word, group in zip(meant, groups, strict=True)
+        repr(word) if word else f"{group[-1]} of longpipe design" for word, group in zip(likely, groups, strict=True)
     ]
 
 

@@ -201,8 +201,8 @@ def _observed(measure: ComparedMeasure) -> str:
     """Returns the captured flow's value; empty if there is none."""
     if measure.observed is None:
         return ""
-    shown = _shown(measure)[0] * measure.observed
-    return written(shown, None, decimals_of(shown))
+    values = _shown(measure)[0] * measure.observed
+    return written(values, None, decimals_of(values))
 
 
 def _cell(measure: ComparedMeasure, values: tuple[float, float], sign: str = "") -> str:

@@ -146,12 +146,12 @@ def check_parameters(known_class: Known, parameters: Mapping[str, object]) -> No
 
 def failure(error: BaseException, name: str, hook: str, at_s: float) -> str:
     """Returns a line about an error in a hook, which contains the file and line of the class."""
-    digest = next((digest for digest, known in _known.items() if known.name == name and known.cls), "")
-    where = execution.place(error.__traceback__)
-    if not where:
-        where = f"{_place(_known[digest].cls, hook) if digest else name}: "
+    digest = next((digest for digest, loaded in _known.items() if loaded.name == name and loaded.cls), "")
+    location = execution.place(error.__traceback__)
+    if not location:
+        location = f"{_place(_known[digest].cls, hook) if digest else name}: "
     text = " ".join(file_modules.with_plain_names(str(error)).split())
-    return f"{where}{type(error).__name__}: {text} (in {hook} of {name}, at {at_s:.6f} s)"
+    return f"{location}{type(error).__name__}: {text} (in {hook} of {name}, at {at_s:.6f} s)"
 
 
 def place_in_hook(frame: FrameType | None, what: str) -> str | None:
@@ -165,7 +165,7 @@ def place_in_hook(frame: FrameType | None, what: str) -> str | None:
     control = next((argument for argument in arguments if isinstance(argument, Control)), None)
     if control is None:
         return None
-    names = (known.name for known in _known.values() if known.cls is type(control))
+    names = (loaded.name for loaded in _known.values() if loaded.cls is type(control))
     at_s = next((now for argument in arguments if isinstance(now := getattr(argument, "now", None), float)), None)
     place = f"{execution.shown_path(users[0].f_code.co_filename)}:{users[0].f_lineno}"
     when = "" if at_s is None else f", at {at_s:.6f} s"
@@ -197,12 +197,12 @@ def _imported(target: str) -> object:
     except execution.UserCodeError as error:
         raise ScenarioError(f"{FIELD}: {target}; {error}") from None
     except SyntaxError as error:
-        where = f"{error.filename}:{error.lineno}"
-        raise ScenarioError(f"{FIELD}: {target}; {where}: SyntaxError: {error.msg}") from None
+        location = f"{error.filename}:{error.lineno}"
+        raise ScenarioError(f"{FIELD}: {target}; {location}: SyntaxError: {error.msg}") from None
     except Exception as error:
-        where = execution.place(error.__traceback__)
+        location = execution.place(error.__traceback__)
         text = file_modules.with_plain_names(str(error))
-        raise ScenarioError(f"{FIELD}: {target}; {where}{type(error).__name__}: {text}") from None
+        raise ScenarioError(f"{FIELD}: {target}; {location}{type(error).__name__}: {text}") from None
     for part in name.split("."):
         if (imported := getattr(imported, part, None)) is None:
             raise ScenarioError(f"{FIELD}: {target}; {place} has no {name}; {_NEEDS_CLASS}")
@@ -406,8 +406,8 @@ def _address(cls: type[Control], hook: str, state: np.dtype[Any], name: str) -> 
         return method.address(state)
     except Exception as error:
         first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        where = _place(cls, hook)
-        raise RunError(f"{where}: {name}.{hook} cannot be compiled by Numba: {first}") from None
+        location = _place(cls, hook)
+        raise RunError(f"{location}: {name}.{hook} cannot be compiled by Numba: {first}") from None
 
 
 class _Maker:

@@ -96,8 +96,8 @@ def refusal(path: Path, problems: Problems) -> str:
         return f"{path}: needs names that longpipe's header for modules lacks: {names}"
     first = problems.lines[0] if problems.lines else "the compiler fails without a message"
     # The compiler reports the file with its line and column.
-    where, _, why = first.partition(" error: ")
-    line = re.search(r":(\d+)(?::\d+)?:$", where)
+    location, _, why = first.partition(" error: ")
+    line = re.search(r":(\d+)(?::\d+)?:$", location)
     return f"{path}{':' + line[1] if line else ''}: does not compile: {why or first}"
 
 

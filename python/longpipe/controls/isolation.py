@@ -229,15 +229,15 @@ class _Watch:
 
     def look(self) -> None:
         """Watches for endless calls and for the end of the parent, in the watchdog's thread."""
-        before, since, since_cpu = 0, time.monotonic(), time.process_time()
+        calls_before, since, since_cpu = 0, time.monotonic(), time.process_time()
         while True:
             time.sleep(_LOOK_S)
             if os.getppid() != self._parent:
                 os._exit(1)
             calls = _core.module_calls()
             now, cpu = time.monotonic(), time.process_time()
-            if calls != before or calls % 2 == 0:
-                before, since, since_cpu = calls, now, cpu
+            if calls != calls_before or calls % 2 == 0:
+                calls_before, since, since_cpu = calls, now, cpu
             elif cpu - since_cpu > self.cpu_s or now - since > CALL_S:
                 self._name_hook(f"did not return within {self.cpu_s:g} s of processor time")
                 os._exit(_HANGS_LOADING if _core.module_is_loading() else _HANGS)

@@ -117,7 +117,7 @@ def cpu_s(scenario: Scenario) -> float:
         of_model, of_web = S_PER_MODEL * (_kind(control) in MODELS), S_PER_WEB * (traffic["kind"] == "web")
         extra_s += units / data * (_ports_s(resolved, flow["route"]) + of_model + of_web)
     traces = resolved["traces"]
-    recorded = [name for name, wanted in traces.items() if wanted is True]
+    recorded = [name for name, is_recorded in traces.items() if is_recorded is True]
     rows = {"queue": at_ports, "delay": at_ports, "sequence": 2 * packets, "rtt": packets, "arrivals": packets}
     if "vc_queue" in recorded:
         rows["vc_queue"] = resolved["duration_ps"] / traces["vc_queue_interval_ps"]

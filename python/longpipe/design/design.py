@@ -202,9 +202,9 @@ class Design:
                 problems.update(dict.fromkeys(error.problems))
                 remedies += error.remedies
         if problems:
-            shown = list(problems)[:MAX_PROBLEMS]
-            more = [f"and {len(problems) - len(shown)} more"] if len(problems) > len(shown) else []
-            raise ScenarioError(*shown, *more, remedies=remedies)
+            first_problems = list(problems)[:MAX_PROBLEMS]
+            more = [f"and {len(problems) - len(first_problems)} more"] if len(problems) > len(first_problems) else []
+            raise ScenarioError(*first_problems, *more, remedies=remedies)
         self._check_distinct(built)
         return built
 
@@ -327,16 +327,16 @@ def _checked(factors: Iterable[Factor], *, otherwise: tuple[Factor, ...] = ()) -
     needs = "factors, as in [Factor.over('switch.buffer', ['0.5 BDP', '1 BDP'])]"
     if isinstance(factors, Mapping | str) or not isinstance(factors, Iterable):
         check_kind("factors", factors, (), needs)
-    given = tuple(factors) or otherwise
-    if not given:
+    checked = tuple(factors) or otherwise
+    if not checked:
         raise ScenarioError("factors: none; needs at least one")
-    for factor in given:
+    for factor in checked:
         check_kind("factors", factor, Factor, needs)
-    names = [factor.name for factor in given]
+    names = [factor.name for factor in checked]
     for name in names:
         if names.count(name) > 1:
             raise ScenarioError(f"factors: {name!r} occurs {names.count(name)} times; needs each once")
-    return given
+    return checked
 
 
 def _parsed(measures: tuple[Specification, ...]) -> tuple[Measure, ...]:
@@ -349,11 +349,11 @@ def _parsed(measures: tuple[Specification, ...]) -> tuple[Measure, ...]:
 
 
 def _check_measures(measures: Sequence[Measure], factors: Sequence[Factor]) -> None:
-    taken = {"point", "block", "replication", "seed", *(factor.name for factor in factors)}
+    column_names = {"point", "block", "replication", "seed", *(factor.name for factor in factors)}
     for measure in measures:
-        if measure.name in taken:
+        if measure.name in column_names:
             raise ScenarioError(f"measure: {measure.name!r} is the name of another column; needs a unique name")
-        taken.add(measure.name)
+        column_names.add(measure.name)
 
 
 def _check_size(points: int, replications: int) -> None:

@@ -46,8 +46,8 @@ def common_names(factor: Factor) -> dict[Level, str] | None:
     unions = {"tcp.congestion": Congestion, "tcp.recovery": Recovery, "switch.policy": Policy}
     names: dict[Level, str] = {}
     for level, changes in factor.levels.items():
-        [(field, value), *others] = changes.items()
-        if others or field not in unions or value != level:
+        [(field, value), *other_changes] = changes.items()
+        if other_changes or field not in unions or value != level:
             return None
         model = models_by_kind(unions[field]).get(str(value))
         if model is None or not model.label:
@@ -75,10 +75,10 @@ def _name(table: Mapping[str, object]) -> str:
 
 def _fields(table: Mapping[str, object], same_name: Sequence[Mapping[str, object]]) -> list[str]:
     """Returns a table's own parameters, and the other fields in which tables with its name differ, as "beta=700"."""
-    own = [entry for field in _OWN if isinstance(values := table.get(field), Mapping) for entry in values.items()]
+    entries = [entry for field in _OWN if isinstance(values := table.get(field), Mapping) for entry in values.items()]
     inherited = [
         (name, value)
         for name, value in table.items()
         if name not in _NOT_COMPARED and any(other.get(name) != value for other in same_name)
     ]
-    return [f"{name}={short(value)}" for name, value in (*own, *inherited)]
+    return [f"{name}={short(value)}" for name, value in (*entries, *inherited)]

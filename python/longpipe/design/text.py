@@ -170,4 +170,4 @@ def _changed(old: Any, new: Any) -> str:  # noqa: ANN401 - any JSON value
 
 def _first_difference(first: str, second: str) -> int:
     pairs = zip(first, second, strict=False)
-    return next((i for i, (one, other) in enumerate(pairs) if one != other), min(len(first), len(second)))
+    return next((i for i, (own, other) in enumerate(pairs) if own != other), min(len(first), len(second)))

@@ -123,8 +123,8 @@ _MAX_OTHERS: Final = 8
 
 def _counts_valid_items(error: ErrorDetails) -> bool:
     """Returns whether a list is too short only because invalid items, which have their own errors, are not counted."""
-    given = error["input"]
-    return error["type"] == "too_short" and isinstance(given, list | tuple) and len(given) >= error["ctx"]["min_length"]
+    items = error["input"]
+    return error["type"] == "too_short" and isinstance(items, list | tuple) and len(items) >= error["ctx"]["min_length"]
 
 
 def _merged(errors: list[ErrorDetails], model: type[BaseModel]) -> Iterator[ErrorDetails | str]:
@@ -188,10 +188,10 @@ def _lines(error: ErrorDetails | str, model: type[BaseModel]) -> tuple[str, ...]
     cause = error.get("ctx", {}).get("error")
     if isinstance(cause, ScenarioError):
         return cause.problems
-    path, owners, last, others = _locate(error["loc"], model)
+    path, owners, last, other_kinds = _locate(error["loc"], model)
     message = _message(error, owners, last)
     if error["type"] == "extra_forbidden":
-        message += _of_other_kinds(others, last)
+        message += _of_other_kinds(other_kinds, last)
     return (f"{path}: {message}" if path else message,)
 
 
@@ -230,7 +230,7 @@ _NEEDS_BY_TYPE: Final = {
 def _message(error: ErrorDetails, owners: list[type[BaseModel]], name: str) -> str:
     """Returns the part of a validation error after the field's name."""
     context = error.get("ctx", {})
-    given = shown(error["input"])
+    value = shown(error["input"])
     match error["type"]:
         case "value_error":
             return str(context["error"])
@@ -243,21 +243,21 @@ def _message(error: ErrorDetails, owners: list[type[BaseModel]], name: str) -> s
             needs = next((f.description for o in owners if (f := _named_fields(o).get(name))), None) or "a value"
             return f"missing; needs {needs[0].lower()}{needs[1:]}"
         case "literal_error":
-            return f"{given}; {_accepts(str(error['input']), _quoted(context['expected']))}"
+            return f"{value}; {_accepts(str(error['input']), _quoted(context['expected']))}"
         case "union_tag_invalid":
             named = _accepts(context["tag"], _quoted(context["expected_tags"]))
             return f"{shown(context['tag'])}; {named}{_table(owners, name, _percent(context['tag']))}"
         case "union_tag_not_found":
-            return f"{given}; needs a kind: {', '.join(_kinds(owners, name))}"
+            return f"{value}; needs a kind: {', '.join(_kinds(owners, name))}"
         case "model_type" | "model_attributes_type" if kinds := _kinds(owners, name):
-            return f"{given}; accepts {', '.join(kinds)}{_table(owners, name, error['input'])}"
+            return f"{value}; accepts {', '.join(kinds)}{_table(owners, name, error['input'])}"
         case "model_type" | "model_attributes_type" if fields := _fields_of(owners, name):
             names = f": {', '.join(fields)}" if len(fields) <= _MAX_FIELDS else ""
-            return f"{given}; needs a table of fields{names}"
+            return f"{value}; needs a table of fields{names}"
         case kind if kind in _NEEDS:
-            return f"{given}; needs {_NEEDS[kind].format(**context)}"
+            return f"{value}; needs {_NEEDS[kind].format(**context)}"
         case kind:
-            return f"{given}; needs {_NEEDS_BY_TYPE.get(kind.partition('_')[0], error['msg'])}"
+            return f"{value}; needs {_NEEDS_BY_TYPE.get(kind.partition('_')[0], error['msg'])}"
 
 
 def _of_other_kinds(models: list[type[BaseModel]], name: str) -> str:
@@ -344,7 +344,7 @@ def _locate(
     below: list[type[BaseModel]] = [model]
     # Models of other kinds than the last tag, and those next to the owners.
     next_to: list[type[BaseModel]] = []
-    others: list[type[BaseModel]] = []
+    other_kinds: list[type[BaseModel]] = []
     for part in loc:
         if isinstance(part, int):
             path, tagged = f"{path}[{part}]", False
@@ -356,10 +356,10 @@ def _locate(
             written = shortened(part, _MAX_NAME) or "''"
             path += f".{written}" if path else written
             owners, last, tagged = below, part, False
-            others, next_to = next_to, []
+            other_kinds, next_to = next_to, []
             fields = [f for owner in owners if (f := _named_fields(owner).get(part))]
             below = [m for field in fields for m in _models(field.annotation)]
-    return path, owners, last, others
+    return path, owners, last, other_kinds
 
 
 def _kind(model: type[BaseModel]) -> object:

@@ -55,9 +55,9 @@ class Executor(Protocol):
 def run_job(job: Job, memory: str | None = None) -> Outcome:
     """Executes one run in a worker whose memory is limited [bytes]."""
     try:
-        began = time.perf_counter()
+        begin_s = time.perf_counter()
         result = simulate(*job, memory=memory)
-        return pack(result, time.perf_counter() - began)
+        return pack(result, time.perf_counter() - begin_s)
     except Exception as error:
         return Failure(str(error) or type(error).__name__)
 
@@ -72,10 +72,10 @@ def run_in_pool(job: Job, memory: str | None) -> Outcome:
 
 def run_batch(run: Callable[[Job, str | None], Outcome], jobs: Sequence[Job], memory: str | None) -> BatchOutcomes:
     """Executes the runs of a batch in a worker, one after another."""
-    began = time.perf_counter()
+    begin_s = time.perf_counter()
     scenarios = {id(scenario): _resolved_once(scenario) for scenario, _ in jobs}
     outcomes = [run((scenarios[id(scenario)], seed), memory) for scenario, seed in jobs]
-    return outcomes, time.perf_counter() - began
+    return outcomes, time.perf_counter() - begin_s
 
 
 def _resolved_once(scenario: Scenario) -> Scenario:

@@ -98,5 +98,5 @@ class _Tasks:
 
 def _broken(error: BaseException, batches: Iterable[list[Job]]) -> ExecutorError:
     named = [name(job) for batch in batches for job in batch]
-    shown = ", ".join(named[:3]) + (f" and {len(named) - 3} more" if len(named) > 3 else "")
-    return ExecutorError(f"the executor broke ({error or type(error).__name__}) with these runs in it: {shown}")
+    names = ", ".join(named[:3]) + (f" and {len(named) - 3} more" if len(named) > 3 else "")
+    return ExecutorError(f"the executor broke ({error or type(error).__name__}) with these runs in it: {names}")

@@ -151,13 +151,13 @@ class _Worker:
 
     def __init__(self) -> None:
         start = context()
-        self.connection, theirs = start.Pipe()
-        self._process = start.Process(target=_serve, args=(theirs,), daemon=True)
+        self.connection, worker_end = start.Pipe()
+        self._process = start.Process(target=_serve, args=(worker_end,), daemon=True)
         # Starting multiprocessing's tracker re-enables Ctrl-C, so it is started before the critical section.
         resource_tracker.ensure_running()
         with starting():
             self._process.start()
-        theirs.close()
+        worker_end.close()
         self.ready = False
         self.task: _Task
 
@@ -236,8 +236,8 @@ def _without_interrupts() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    previous_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous_mask)

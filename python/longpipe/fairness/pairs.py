@@ -137,7 +137,7 @@ def designs(scenario: Scenario, senders: Sequence[Sender], paths: Paths, seeds: 
         for order in product(*(factor.levels for factor in orders))
         for path in path_levels
     ]
-    both = Design(
+    pair_design = Design(
         scenario, (first, other, *orders, *path_factors), tuple(points), seeds,
         measures=("one_bps=flow:one.throughput", "other_bps=flow:other.throughput", *_SHARED),
     )  # fmt: skip
@@ -146,7 +146,7 @@ def designs(scenario: Scenario, senders: Sequence[Sender], paths: Paths, seeds: 
         alone, (first, *path_factors), tuple((name, *path) for name in names for path in path_levels), seeds,
         measures=("one_bps=flow:one.throughput", *_SHARED),
     )  # fmt: skip
-    return both, solo
+    return pair_design, solo
 
 
 def _order(scenario: Scenario) -> Factor:
@@ -201,12 +201,12 @@ def run(design: Design, runner: Runner) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def matrix(both: pd.DataFrame, solo: pd.DataFrame) -> list[Pair]:
+def matrix(pair_runs: pd.DataFrame, solo: pd.DataFrame) -> list[Pair]:
     """Returns the pairs, each in both directions, by path."""
     columns = [solo[name] for name in (ONE, "rate", "rtt", "buffer", "seed", "one_bps")]
     alone: dict[tuple[object, ...], float] = {tuple(row[:-1]): row[-1] for row in zip(*columns, strict=True)}
     pairs = []
-    for (rate, rtt, buffer, a, b), rows in both.groupby(["rate", "rtt", "buffer", ONE, OTHER], sort=False):
+    for (rate, rtt, buffer, a, b), rows in pair_runs.groupby(["rate", "rtt", "buffer", ONE, OTHER], sort=False):
         path = path_name(rate, rtt, buffer)
         keys = [(rate, rtt, buffer, seed) for seed in rows["seed"]]
         alone_bps = {name: pd.Series([alone[(name, *key)] for key in keys], index=rows.index) for name in {a, b}}
@@ -227,11 +227,11 @@ def path_name(rate: object, rtt: object, buffer: object) -> str:
     return f"{rate}, {rtt}, {buffer}"
 
 
-def scenarios(both: Design) -> dict[PairKey, Scenario]:
+def scenarios(pair_design: Design) -> dict[PairKey, Scenario]:
     """Returns the scenario of each pair, or two of them, in which either sender starts first, if that alternates."""
     by_pair: dict[PairKey, Scenario] = {}
-    for point, scenario in enumerate(both.scenarios, 1):
-        levels = both.levels(point)
+    for point, scenario in enumerate(pair_design.scenarios, 1):
+        levels = pair_design.levels(point)
         names = [str(levels[name]) for name in (ONE, OTHER)]
         first, second = reversed(names) if levels.get(FIRST) == OTHER else names
         path = path_name(levels["rate"], levels["rtt"], levels["buffer"])
@@ -240,9 +240,9 @@ def scenarios(both: Design) -> dict[PairKey, Scenario]:
     return by_pair
 
 
-def _parts(own: pd.Series, other: pd.Series, other_alone: pd.Series) -> tuple[pd.Series, pd.Series]:
+def _parts(flow_rates: pd.Series, other: pd.Series, other_alone: pd.Series) -> tuple[pd.Series, pd.Series]:
     """Returns a flow's share, and the harm that it does to the other flow."""
-    return own / (own + other), (other_alone - other) / other_alone
+    return flow_rates / (flow_rates + other), (other_alone - other) / other_alone
 
 
 def _pair(path: str, row: str, column: str, rows: pd.DataFrame, parts: tuple[pd.Series, pd.Series]) -> Pair:

@@ -232,11 +232,13 @@ def _queued_ahead(packets: Packets, base: float, wait: Numbers, over_time: list[
     places = np.maximum.accumulate(np.where(np.isnan(wait), -1, np.arange(len(wait))))
     behind = np.append(-1, places[:-1])
     has_predecessor = behind >= 0
-    before = behind[has_predecessor]
-    transmission_s = packets.bits[before] / _rates_at(over_time, packets.sent_s[has_predecessor] + base)
+    predecessors = behind[has_predecessor]
+    transmission_s = packets.bits[predecessors] / _rates_at(over_time, packets.sent_s[has_predecessor] + base)
     ahead = np.full(len(wait), np.nan)
     ahead[has_predecessor] = np.clip(
-        wait[before] + transmission_s - (packets.sent_s[has_predecessor] - packets.sent_s[before]), 0.0, None
+        wait[predecessors] + transmission_s - (packets.sent_s[has_predecessor] - packets.sent_s[predecessors]),
+        0.0,
+        None,
     )
     return ahead
 

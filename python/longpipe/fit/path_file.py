@@ -96,49 +96,49 @@ def read(path: Path) -> dict[str, Any] | None:
     return content if content["series"] else None
 
 
-def _check(where: str, content: dict[str, Any]) -> None:
+def _check(location: str, content: dict[str, Any]) -> None:
     """Raises ScenarioError for values that no fit can have, which would make predictions of whatif wrong."""
     # Series end with the grid step or the interval in which the transfer ends.
-    latest = _LATE_SHARE * _number(f"{where}: duration_s", content.get("duration_s"), 0.0, _LONGEST_S) + _LATE_S
+    latest = _LATE_SHARE * _number(f"{location}: duration_s", content.get("duration_s"), 0.0, _LONGEST_S) + _LATE_S
     for name, row in content["estimates"].items():
-        _check_row(f"{where}: estimates.{name}", row, 1.0 if name == "loss" else _LARGEST)
+        _check_row(f"{location}: estimates.{name}", row, 1.0 if name == "loss" else _LARGEST)
     for kind in ("controls", "queues"):
         shares = content.get(kind) or {}
         if not isinstance(shares, dict):
-            raise ScenarioError(f"{where}: {kind}: {shown(shares)}; needs shares by name")
-        total = sum(_number(f"{where}: {kind}.{name}", share, 0.0, 1.0) for name, share in shares.items())
+            raise ScenarioError(f"{location}: {kind}: {shown(shares)}; needs shares by name")
+        total = sum(_number(f"{location}: {kind}.{name}", share, 0.0, 1.0) for name, share in shares.items())
         if total > 1 + _ROUNDING:
-            raise ScenarioError(f"{where}: {kind}: the shares add up to {total:.3g}; needs at most 1")
+            raise ScenarioError(f"{location}: {kind}: the shares add up to {total:.3g}; needs at most 1")
     steps = content.get("rate_steps")
     for index, step in enumerate(steps if isinstance(steps, list) else []):
         at = step.get("at_s") if isinstance(step, dict) else None
-        _number(f"{where}: rate_steps[{index}].at_s", at, 0.0, latest, "of the capture")
+        _number(f"{location}: rate_steps[{index}].at_s", at, 0.0, latest, "of the capture")
     for name, values in content["series"].items():
-        _check_series(f"{where}: series.{name}", name, values, latest)
+        _check_series(f"{location}: series.{name}", name, values, latest)
 
 
-def _check_row(where: str, row: object, high: float) -> None:
+def _check_row(location: str, row: object, high: float) -> None:
     if not isinstance(row, dict):
-        raise ScenarioError(f"{where}: {shown(row)}; needs value, low and high")
+        raise ScenarioError(f"{location}: {shown(row)}; needs value, low and high")
     for key, limit in (("value", high), ("low", high), ("high", high), ("count", _LARGEST), ("packets", _LARGEST)):
         if row.get(key) is not None:
-            _number(f"{where}.{key}", row[key], 0.0, limit)
+            _number(f"{location}.{key}", row[key], 0.0, limit)
     if row.get("count") is not None and row["count"] > (row.get("packets") or 0):
-        raise ScenarioError(f"{where}.count: {row['count']}; needs at most packets, {row.get('packets')}")
+        raise ScenarioError(f"{location}.count: {row['count']}; needs at most packets, {row.get('packets')}")
 
 
-def _check_series(where: str, name: str, values: object, latest: float) -> None:
+def _check_series(location: str, name: str, values: object, latest: float) -> None:
     if not isinstance(values, list):
-        raise ScenarioError(f"{where}: {shown(values)}; needs a list")
+        raise ScenarioError(f"{location}: {shown(values)}; needs a list")
     high, of_capture = (latest, "of the capture") if name in _TIMES else (_LARGEST, "")
     for index, value in enumerate(values):
         if value is not None or name not in _GAPS:
-            _number(f"{where}[{index}]", value, 0.0, high, of_capture)
+            _number(f"{location}[{index}]", value, 0.0, high, of_capture)
 
 
-def _number(where: str, value: object, low: float, high: float, of: str = "") -> float:
+def _number(location: str, value: object, low: float, high: float, of: str = "") -> float:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not isinstance(value, int | float) or not low <= value <= high:
-        given = "missing" if value is None else shown(value)
-        raise ScenarioError(f"{where}: {given}; needs {low:g} to {high:.6g}{f' {of}' if of else ''}")
+        description = "missing" if value is None else shown(value)
+        raise ScenarioError(f"{location}: {description}; needs {low:g} to {high:.6g}{f' {of}' if of else ''}")
     return float(value)

@@ -137,9 +137,9 @@ def _bucket(times: Numbers, size: Numbers, lost: Flags, rate: float, times_slack
     """
     first = int(np.argmax(lost))
     # Tokens that packets took from a full bucket, without those that flowed in when it was full.
-    taken = np.cumsum(np.where(lost, 0.0, size)) - rate * times
-    before = taken[: first + 1] - np.where(lost, 0.0, size)[: first + 1]
-    burst = float(taken[first] - before.min())
+    used_tokens = np.cumsum(np.where(lost, 0.0, size)) - rate * times
+    used_before = used_tokens[: first + 1] - np.where(lost, 0.0, size)[: first + 1]
+    burst = float(used_tokens[first] - used_before.min())
     tokens = _tokens(times, np.where(lost, 0.0, size), rate, burst)
     usual = _SLACK_PACKETS * float(size.max()) + _SLACK * burst
     if burst < _MIN_SLACKS * usual:
@@ -149,10 +149,10 @@ def _bucket(times: Numbers, size: Numbers, lost: Flags, rate: float, times_slack
     return _Bucket(rate, burst, float(min(empty[lost].mean(), 1 - _forced(tokens, size, lost, slack))))
 
 
-def _tokens(times: Numbers, taken: Numbers, rate: float, burst: float) -> Numbers:
+def _tokens(times: Numbers, used_bytes: Numbers, rate: float, burst: float) -> Numbers:
     """Returns the tokens that each packet finds; a bucket may owe tokens to packets that passed nevertheless."""
     # Free of the limit, the bucket would hold `free`; what flowed over is the running maximum of the excess.
-    free = burst + rate * (times - times[0]) - np.append(0.0, np.cumsum(taken)[:-1])
+    free = burst + rate * (times - times[0]) - np.append(0.0, np.cumsum(used_bytes)[:-1])
     tokens: Numbers = free - np.maximum.accumulate(np.maximum(free - burst, 0.0))
     return tokens
 

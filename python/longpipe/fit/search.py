@@ -145,8 +145,8 @@ class _Search:
         target = self._target
         senders = _ordered(self.senders)
         if not senders:
-            where = f"{target.observation.file}: {target.observation.flow}"
-            raise ScenarioError(f"{where}: no candidate could be simulated over the estimated path")
+            location = f"{target.observation.file}: {target.observation.flow}"
+            raise ScenarioError(f"{location}: no candidate could be simulated over the estimated path")
         return PathFit(
             observation=target.observation,
             features=target.path,

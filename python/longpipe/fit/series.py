@@ -109,20 +109,22 @@ def points(duration_s: float) -> Numbers:
     return np.linspace(duration_s / POINTS, duration_s, POINTS, dtype=np.float64)
 
 
-def _latest(times: Any, values: Any, grid: Numbers, before: float = 0.0) -> Numbers:  # noqa: ANN401 - arrays of several types
+def _latest(times: Any, values: Any, grid: Numbers, initial: float = 0.0) -> Numbers:  # noqa: ANN401 - arrays of several types
     """Returns the last value at or before each time; `before` is the value before the first."""
     if not len(times):
-        return np.full(len(grid), before)
+        return np.full(len(grid), initial)
     indices = np.searchsorted(times, grid, side="right") - 1
-    latest: Numbers = np.where(indices >= 0, np.asarray(values, dtype=float)[np.maximum(indices, 0)], before)
+    latest: Numbers = np.where(indices >= 0, np.asarray(values, dtype=float)[np.maximum(indices, 0)], initial)
     return latest
 
 
 def over_time(first: FlowSeries, second: FlowSeries) -> float:
     """Returns the distance between the flows' data in flight: the mean absolute logarithm of their ratio over time."""
-    both = (first.in_flight > 0) & (second.in_flight > 0)
-    distances = np.full(len(both), _FARTHEST)
-    distances[both] = np.minimum(np.abs(np.log(first.in_flight[both] / second.in_flight[both])), _FARTHEST)
+    are_in_flight = (first.in_flight > 0) & (second.in_flight > 0)
+    distances = np.full(len(are_in_flight), _FARTHEST)
+    distances[are_in_flight] = np.minimum(
+        np.abs(np.log(first.in_flight[are_in_flight] / second.in_flight[are_in_flight])), _FARTHEST
+    )
     distances[(first.in_flight <= 0) & (second.in_flight <= 0)] = 0.0
     return float(distances.mean())
 

@@ -115,7 +115,16 @@ class _Experiment:
     unit: str | None
     pictured: int
 
-    def run_pair(self, number: int) -> tuple[_TracedRun, _TracedRun]:
+    def run_pairs(self, progress: Callable[[float], None]) -> list[tuple[_TracedRun, _TracedRun]]:
+        """Runs all pairs in threads; `progress` receives the share of them that has been run."""
+        replications: list[tuple[_TracedRun, _TracedRun]] = []
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            for replication in pool.map(self._run_pair, range(len(self.paths))):
+                replications.append(replication)
+                progress(len(replications) / len(self.paths))
+        return replications
+
+    def _run_pair(self, number: int) -> tuple[_TracedRun, _TracedRun]:
         """Runs a pair: without the changes, and with them."""
         return self._run(number, {}), self._run(number, self.changes)
 
@@ -172,11 +181,7 @@ def whatif(
     unit = "packets" if scenario.framing == "ip" else "cells"
     bases = [_with_other_satellites(scenario, number) for number in range(len(pairs))]
     experiment = _Experiment(bases, pairs, changes, added_measures, None if fitted else unit, pictured)
-    replications: list[tuple[_TracedRun, _TracedRun]] = []
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for replication in pool.map(experiment.run_pair, range(len(pairs))):
-            replications.append(replication)
-            progress(len(replications) / len(pairs))
+    replications = experiment.run_pairs(progress)
     observed = _observed(fitted) if fitted else {}
     counted = replications[: 2 * seeds] if fitted else replications
     before, after = [unchanged.values for unchanged, _ in counted], [changed.values for _, changed in counted]
@@ -282,7 +287,7 @@ def _measure(
     name: str,
     unit: str,
     observed: float | None,
-    before: Numbers,
+    unchanged: Numbers,
     after: Numbers,
     errors: tuple[float, float],
     is_same_control: bool,
@@ -292,8 +297,8 @@ def _measure(
     `errors` are the relative model errors of both settings. With the same control, both results are wrong by the same
     factor, and so is their difference.
     """
-    (baseline, baseline_width), (changed, changed_width) = mean_of_path(before), mean_of_path(after)
-    difference, difference_width = mean_of_path(after - before)
+    (baseline, baseline_width), (changed, changed_width) = mean_of_path(unchanged), mean_of_path(after)
+    difference, difference_width = mean_of_path(after - unchanged)
     model_errors = errors[0] * baseline, errors[1] * changed
     low, high = single_run(after[0])
     return ComparedMeasure(

@@ -128,21 +128,21 @@ class Episodes:
         Returns the measurements at this time, of which `rows(number)` are those of this episode. Raises ScenarioError
         for an invalid scenario, ControlError for an error of a flow's own congestion control.
         """
-        drawn = self._draw(rng) if scenario is None else scenario
-        if not isinstance(drawn, Scenario):
-            raise ScenarioError(f"scenario: {drawn!r}; needs a Scenario")
-        register_classes(drawn)
+        episode_scenario = self._draw(rng) if scenario is None else scenario
+        if not isinstance(episode_scenario, Scenario):
+            raise ScenarioError(f"scenario: {episode_scenario!r}; needs a Scenario")
+        register_classes(episode_scenario)
         seed = int(rng.integers(2**63))
-        resolved = self._resolve(drawn)
+        resolved = self._resolve(episode_scenario)
         with _CORE_ERRORS:
             self._core.begin(number, resolved.json, seed, resolved.agents)
         self._not_begun -= self.scenarios[number] is None
-        self.scenarios[number] = drawn
+        self.scenarios[number] = episode_scenario
         rows = self.rows(number)
         self._steps[number], self._alive[number] = 0, True
         self.complete[rows] = False
         for row, flow in zip(range(rows.start, rows.stop), resolved.agents, strict=True):
-            for name, value in path_of(drawn, flow).items():
+            for name, value in path_of(episode_scenario, flow).items():
                 self._paths[name][row] = value
         self._lowest_rtt_s[rows], self._highest_rate_bps[rows] = np.inf, 0.0
         self._core.measure(self._measured.reshape(-1))

@@ -100,4 +100,4 @@ class LinkParallelEnv(ParallelEnv[str, Any, Any], Copied):
 
     def _observed(self, agents: Sequence[str]) -> dict[str, Observed]:
         observations = zip(self.possible_agents, self._episodes.observations(), strict=True)
-        return {agent: seen for agent, seen in observations if agent in agents}
+        return {agent: observation for agent, observation in observations if agent in agents}

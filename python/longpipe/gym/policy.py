@@ -32,10 +32,10 @@ def control(
     """
     acts = _controller(observation, action)[1]
     step_length(step)
-    chosen = {"policy": policy, "observed": observation, "acts": action}
+    settings = {"policy": policy, "observed": observation, "acts": action}
     fields = {
         "interval": step, "steers": acts.steers, "base": base if acts.on_base else None, "version": version,
-        "chosen": chosen,
+        "chosen": settings,
     }  # fmt: skip
     # Only classes defined by the user are identified by their attributes.
     module = getattr(policy, "__module__", None)

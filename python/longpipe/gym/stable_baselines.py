@@ -52,7 +52,7 @@ class LinkVecEnv(VecEnv, Copied):
         if seed is None:
             return [None] * self.num_envs
         seeds = [seed + i for i in range(self.num_envs)]
-        self._generators = [seeding.np_random(own)[0] for own in seeds]
+        self._generators = [seeding.np_random(number)[0] for number in seeds]
         return seeds
 
     def reset(self) -> NDArray[np.float32]:

@@ -71,8 +71,8 @@ def open_regular(file: str | Path, needs: str, *, max_bytes: int | None = None) 
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         near = _near(Path(file)) if isinstance(error, FileNotFoundError) else None
-        meant = f" (did you mean {near!r}?)" if near else ""
-        raise ScenarioError(f"{file}: cannot be read, {reason}{meant}; needs {needs}") from None
+        suggestion = f" (did you mean {near!r}?)" if near else ""
+        raise ScenarioError(f"{file}: cannot be read, {reason}{suggestion}; needs {needs}") from None
     except ValueError as error:
         # The name contains a NUL character, or the file system cannot encode it; other ValueErrors come from the
         # reader.

@@ -38,24 +38,24 @@ def load_toml(file: str | Path, needs: str = "a TOML file") -> dict[str, Any]:
     return parse_toml(read_text(file, needs, max_bytes=MAX_TOML_BYTES), str(file))
 
 
-def parse_toml(text: str, where: str) -> dict[str, Any]:
+def parse_toml(text: str, location: str) -> dict[str, Any]:
     """Returns the fields of TOML text. Raises a ScenarioError that names `where`, and the line or the field."""
     if match := _LONG_KEY.search(text):
-        raise ScenarioError(f"{_at(where, text, match)}: a key of many parts; needs at most {MAX_DEPTH}")
+        raise ScenarioError(f"{_at(location, text, match)}: a key of many parts; needs at most {MAX_DEPTH}")
     try:
         fields = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise NoTomlError(f'{where}: not TOML, {_short(error)}; needs lines such as: duration = "10 s"') from None
+        raise NoTomlError(f'{location}: not TOML, {_short(error)}; needs lines such as: duration = "10 s"') from None
     except RecursionError:
-        raise ScenarioError(f"{where}: not TOML, too deep; needs at most {MAX_DEPTH} nested tables") from None
+        raise ScenarioError(f"{location}: not TOML, too deep; needs at most {MAX_DEPTH} nested tables") from None
     except ValueError as error:
         # The error is not a TOMLDecodeError if a number has more digits than Python converts, or if a date is in the
         # year 0.
         long = _DIGITS.search(text)
         reason = f"a number of {len(long[0])} digits" if long else _short(error)
-        at = _at(where, text, long) if long else where
+        at = _at(location, text, long) if long else location
         raise ScenarioError(f"{at}: not TOML, {reason}; needs at most 64 bits") from None
-    check_values(where, fields)
+    check_values(location, fields)
     return fields
 
 
@@ -64,7 +64,7 @@ def load_json(file: str | Path, needs: str, *, max_bytes: int = MAX_BYTES) -> An
     return parse_json(read_bytes(file, needs, max_bytes=max_bytes), str(file), needs)
 
 
-def parse_json(content: bytes, where: str, needs: str) -> Any:  # noqa: ANN401 - any value
+def parse_json(content: bytes, location: str, needs: str) -> Any:  # noqa: ANN401 - any value
     """Returns the value of JSON text. Raises a ScenarioError that names `where` and the line.
 
     Integers of more than 64 bits become floats; NaN and infinities are rejected, as in RFC 8259.
@@ -72,28 +72,28 @@ def parse_json(content: bytes, where: str, needs: str) -> Any:  # noqa: ANN401 -
     # Imported here because it takes 20 ms and most commands do not need it.
     import orjson
 
-    text = decode(where, content, needs)
+    text = decode(location, content, needs)
     items = sum(map(text.count, ",[{"))
     if items > MAX_ITEMS:
-        raise ScenarioError(f"{where}: {items} brackets and commas; needs {needs} with at most {MAX_ITEMS}")
+        raise ScenarioError(f"{location}: {items} brackets and commas; needs {needs} with at most {MAX_ITEMS}")
     try:
         return orjson.loads(text)
     except json.JSONDecodeError as error:
-        at = f"{where}:{error.lineno}" if text else where
+        at = f"{location}:{error.lineno}" if text else location
         raise ScenarioError(f"{at}: not JSON, {_short(error.msg)} at character {error.colno}; needs {needs}") from None
 
 
-def check_values(where: str, fields: dict[str, Any]) -> None:
+def check_values(location: str, fields: dict[str, Any]) -> None:
     """Raises ScenarioError if fields are nested more deeply, or if names or values are longer, than in any scenario."""
     for path, key, value, depth in _walk(fields):
         if len(key) > MAX_KEY:
-            raise ScenarioError(f"{where}: {path[:60]}...: a name of {len(key)} characters; needs at most {MAX_KEY}")
+            raise ScenarioError(f"{location}: {path[:60]}...: a name of {len(key)} characters; needs at most {MAX_KEY}")
         if depth > MAX_DEPTH:
-            raise ScenarioError(f"{where}: {path[:60]}...: too deep; needs at most {MAX_DEPTH} nested tables")
+            raise ScenarioError(f"{location}: {path[:60]}...: too deep; needs at most {MAX_DEPTH} nested tables")
         if isinstance(value, str) and len(value) > MAX_TEXT:
-            raise ScenarioError(f"{where}: {path}: {len(value)} characters; needs at most {MAX_TEXT}")
+            raise ScenarioError(f"{location}: {path}: {len(value)} characters; needs at most {MAX_TEXT}")
         if isinstance(value, int) and value not in _WHOLE:
-            raise ScenarioError(f"{where}: {path}: a number of {value.bit_length()} bits; needs at most 64")
+            raise ScenarioError(f"{location}: {path}: a number of {value.bit_length()} bits; needs at most 64")
 
 
 def _walk(fields: dict[str, Any]) -> Iterator[tuple[str, str, Any, int]]:
@@ -109,8 +109,8 @@ def _walk(fields: dict[str, Any]) -> Iterator[tuple[str, str, Any, int]]:
             waiting += [(f"{path}[{i}]", "", inner, depth + 1) for i, inner in enumerate(value)]
 
 
-def _at(where: str, text: str, match: re.Match[str]) -> str:
-    return f"{where}:{text.count(chr(10), 0, match.start()) + 1}"
+def _at(location: str, text: str, match: re.Match[str]) -> str:
+    return f"{location}:{text.count(chr(10), 0, match.start()) + 1}"
 
 
 def _short(error: object) -> str:

@@ -65,7 +65,7 @@ def modules(scenario: Scenario) -> list[str]:
     """Returns the names of a scenario's WebAssembly modules, which the user must open in the page."""
     fields = tomllib.loads(scenario.to_toml())
     controls = (_kind_and(part.get("tcp", {}).get("congestion")) for _, part in _flows(fields))
-    return list(dict.fromkeys(PurePath(str(given["file"])).name for kind, given in controls if kind == "module"))
+    return list(dict.fromkeys(PurePath(str(options["file"])).name for kind, options in controls if kind == "module"))
 
 
 def _problems(fields: Json) -> Iterator[str]:
@@ -84,11 +84,11 @@ def _problems(fields: Json) -> Iterator[str]:
         traffic, _ = _kind_and(part.get("traffic"))
         if traffic in ABSENT:
             yield f"{field}traffic: {traffic}; the lab does not have it; longpipe run does"
-        control, given = _kind_and(part.get("tcp", {}).get("congestion"))
+        control, options = _kind_and(part.get("tcp", {}).get("congestion"))
         if control in ABSENT:
             yield f"{field}tcp.congestion: {control}; the lab does not have it; longpipe run does"
-        if control == "module" and not str(given["file"]).endswith(MODULE):
-            yield f"{field}tcp.congestion.file: {given['file']}; needs a WebAssembly module ({MODULE}) in the lab"
+        if control == "module" and not str(options["file"]).endswith(MODULE):
+            yield f"{field}tcp.congestion.file: {options['file']}; needs a WebAssembly module ({MODULE}) in the lab"
 
 
 def _problems_of_parts(field: str, link: Json) -> Iterator[str]:

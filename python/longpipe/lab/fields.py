@@ -40,11 +40,11 @@ def models() -> Json:
     # The page rejects the fields of a network that it does not support before it reads their parts. Of these parts, and
     # of other kinds that it does not support, it only knows the fields' names, for its messages.
     classes = _reached(beyond.OF_NETWORK)
-    shown = _reached({*beyond.OF_NETWORK, *_WITHOUT_CONTROLS})
+    reached = _reached({*beyond.OF_NETWORK, *_WITHOUT_CONTROLS})
     fields = [field for model in classes.values() for field in model.model_fields.values()]
     every = {part.__name__: part for field in fields for part in parts(field.annotation)} | classes
     return {
-        name: _model(model, shown=name in shown)
+        name: _model(model, shown=name in reached)
         if name in classes
         else {"kind": kind_of(model), "names": names_of(model)}
         for name, model in sorted(every.items())
@@ -70,8 +70,8 @@ def _reached(without: Collection[str]) -> dict[str, type[BaseModel]]:
 
 
 def _model(model: type[BaseModel], *, shown: bool) -> Json:
-    own = model.constraints if issubclass(model, Model) else ()
-    constraints = [(constraint.field, constraint.condition, constraint.message) for constraint in own]
+    rules = model.constraints if issubclass(model, Model) else ()
+    constraints = [(constraint.field, constraint.condition, constraint.message) for constraint in rules]
     # The page puts the kind before the other fields.
     names = names_of(model)
     has_others = not beyond.FIELDS.isdisjoint(names) or "kind" in names[1:]

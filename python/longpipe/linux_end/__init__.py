@@ -34,14 +34,14 @@ def version() -> str | None:
     return None if kernel is None else kernel.version
 
 
-def register(wanted: str) -> None:
+def register(name: str) -> None:
     """Registers the kernel with the wanted version in this process's core. Raises ScenarioError if it is missing."""
     kernel = _installed()
     if kernel is None:
         raise ScenarioError(f"traffic.stack: linux is not installed; needs {_GET}")
-    if kernel.version != wanted:
+    if kernel.version != name:
         needs = f"needs a machine with that kernel; this one has {kernel.version}"
-        raise ScenarioError(f"traffic.stack: linux {wanted}; {needs}")
+        raise ScenarioError(f"traffic.stack: linux {name}; {needs}")
     from longpipe import _core
     from longpipe.linux_end.programs import environment
 

@@ -21,11 +21,11 @@ def recognizes(content: Content) -> bool:
 
 
 def _results(content: Content) -> Iterator[tuple[str, Any]]:
-    for where, value in content.json_values:
+    for location, value in content.json_values:
         if isinstance(value, list):
-            yield from ((f"{where}: [{k}]", element) for k, element in enumerate(value))
+            yield from ((f"{location}: [{k}]", element) for k, element in enumerate(value))
         else:
-            yield where, value
+            yield location, value
 
 
 def read(content: Content) -> Recording:
@@ -34,20 +34,20 @@ def read(content: Content) -> Recording:
     packets_by_path: dict[Key, list[tuple[float, list[tuple[str, Any]]]]] = {}
     names: dict[Key, str] = {}
     firmware = None
-    for where, result in _results(content):
+    for location, result in _results(content):
         if get(result, "type") not in (None, "ping"):
-            raise ScenarioError(f"{where}.type: {shown(get(result, 'type'))}; needs results of ping")
-        at = number(where, result, "timestamp")
-        firmware = optional(where, result, "fw") or firmware
+            raise ScenarioError(f"{location}.type: {shown(get(result, 'type'))}; needs results of ping")
+        at = number(location, result, "timestamp")
+        firmware = optional(location, result, "fw") or firmware
         packets = get(result, "result")
         if not isinstance(packets, list):
-            raise ScenarioError(f"{where}.result: no list; needs the packets of firmware 4400 or later")
-        probe, name = int(number(where, result, "prb_id")), text(result, "dst_name") or text(result, "name")
+            raise ScenarioError(f"{location}.result: no list; needs the packets of firmware 4400 or later")
+        probe, name = int(number(location, result, "prb_id")), text(result, "dst_name") or text(result, "name")
         address = text(result, "dst_addr") or text(result, "addr")
-        key = (probe, address or name, _family(where, result, address))
+        key = (probe, address or name, _family(location, result, address))
         names.setdefault(key, f"probe {probe} > {_named(name, address, key[2])}")
         packets_by_path.setdefault(key, []).append(
-            (at, [(f"{where}.result[{k}]", packet) for k, packet in enumerate(packets)])
+            (at, [(f"{location}.result[{k}]", packet) for k, packet in enumerate(packets)])
         )
         times.append(at)
     begin = min(times)
@@ -62,9 +62,9 @@ def read(content: Content) -> Recording:
     )
 
 
-def _family(where: str, result: object, address: str | None) -> int | None:
+def _family(location: str, result: object, address: str | None) -> int | None:
     """Returns the address family, 4 or 6; None if the result has neither it nor an address."""
-    family = optional(where, result, "af")
+    family = optional(location, result, "af")
     if family is None and address is not None:
         return 6 if ":" in address else 4
     return None if family is None else int(family)
@@ -83,8 +83,8 @@ def _subject(name: str, results: list[tuple[float, list[tuple[str, Any]]]], begi
     lost: list[tuple[float, float]] = []
     errors = duplicates = 0
     for at, packets in sorted(results, key=lambda timed: timed[0]):
-        for where, packet in packets:
-            rtt = optional(where, packet, "rtt")
+        for location, packet in packets:
+            rtt = optional(location, packet, "rtt")
             if get(packet, "dup"):
                 duplicates += 1
             elif rtt is not None:

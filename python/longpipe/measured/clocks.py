@@ -74,8 +74,8 @@ class Clocks:
         if self._back:
             number, size = self._back[0]
             times = "once" if len(self._back) == 1 else f"{len(self._back)} times"
-            where = f"first by {size / 1e9:.3g} s at packet {number}"
-            yield f"the clock jumps back {times}, {where}: RTTs and rates around it are wrong"
+            location = f"first by {size / 1e9:.3g} s at packet {number}"
+            yield f"the clock jumps back {times}, {location}: RTTs and rates around it are wrong"
         jump = self._jump_ahead()
         if jump is not None:
             number, size = jump

@@ -88,8 +88,8 @@ class Copies:
         """Returns whether a packet with equal headers was captured at another interface a short time before."""
         # ECN marks are the only part of these headers that a router changes.
         key = segment._replace(ecn=0)
-        seen = self._recent.get(key)
-        if seen is not None and seen[0] != interface and 0 <= now - seen[1] <= _LONGEST_NS:
+        latest = self._recent.get(key)
+        if latest is not None and latest[0] != interface and 0 <= now - latest[1] <= _LONGEST_NS:
             return True
         self._recent[key] = (interface, now)
         if len(self._recent) > _MAX_PACKETS:
@@ -149,8 +149,8 @@ class Traffic:
             return False
         # A switch may change the ECN field, as the only part of these headers.
         key = (interface, segment._replace(ecn=0))
-        seen = recent.get(key)
-        if seen is not None and 0 <= now - seen <= (_LONGEST_TWIN_NS if segment.ident else _LONGEST_BLIND_NS):
+        latest = recent.get(key)
+        if latest is not None and 0 <= now - latest <= (_LONGEST_TWIN_NS if segment.ident else _LONGEST_BLIND_NS):
             if not segment.ident:
                 del recent[key]
             return True

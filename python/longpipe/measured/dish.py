@@ -73,8 +73,8 @@ def read(content: Content) -> Recording:
         runs = list(_of_statuses(content))
         return joined([(line, _recording(content.file, "status", None, samples)) for line, samples in runs])
     if content.is_json:
-        where, value = content.json_values[0]
-        return _recording(content.file, "history", None, _of_json(where, _history(value)))
+        location, value = content.json_values[0]
+        return _recording(content.file, "history", None, _of_json(location, _history(value)))
     return _recording(content.file, "history", *_of_csv(content))
 
 
@@ -97,20 +97,22 @@ def _of_statuses(content: Content) -> Iterator[tuple[int, _Samples]]:
     Answers with the same uptime are one sample. Raises ScenarioError for an answer without its uptime.
     """
     samples, line, first_s, latest_s = _Samples(), 1, 0.0, -1.0
-    for where, value in content.json_values:
+    for location, value in content.json_values:
         if (status := _status(value)) is None:
             continue
         uptime = next((reported_s for names in _UPTIME if (reported_s := get(status, *names)) is not None), None)
         uptime_s = _number(uptime)
         if uptime_s is None or not 0 <= uptime_s <= LARGEST:
-            raise ScenarioError(f"{where}: deviceState.uptimeS: {shown(uptime)}; needs the time since the dish started")
+            raise ScenarioError(
+                f"{location}: deviceState.uptimeS: {shown(uptime)}; needs the time since the dish started"
+            )
         if samples.times_s and uptime_s == latest_s:
             continue
         if uptime_s < latest_s:
             yield line, samples
             samples = _Samples()
         if not samples.times_s:
-            line, first_s = content.line_of(where), uptime_s
+            line, first_s = content.line_of(location), uptime_s
         latest_s = uptime_s
         samples.times_s.append(uptime_s - first_s)
         for name, snake in _LISTS.items():
@@ -120,15 +122,15 @@ def _of_statuses(content: Content) -> Iterator[tuple[int, _Samples]]:
     yield line, samples
 
 
-def _of_json(where: str, history: object) -> _Samples:
+def _of_json(location: str, history: object) -> _Samples:
     """Returns the samples of a history as JSON, whose lists are ring buffers, from the oldest to the newest one."""
     names = {name: name if get(history, name) is not None else snake for name, snake in _LISTS.items()}
-    lists = {name: get(history, own) for name, own in names.items()}
+    lists = {name: get(history, key) for name, key in names.items()}
     lists_of_values = {name: values for name, values in lists.items() if isinstance(values, list)}
     size = max(map(len, lists_of_values.values()), default=0)
     current = _number(get(history, "current"))
     if current is None or not 0 <= current <= LARGEST:
-        raise ScenarioError(f"{where}: current: {shown(get(history, 'current'))}; needs the number of samples")
+        raise ScenarioError(f"{location}: current: {shown(get(history, 'current'))}; needs the number of samples")
     count = int(current)
     order = range(count) if count < size else [*range(count % size, size), *range(count % size)] if size else []
     samples = _Samples([float(k) for k in range(len(order))])

@@ -22,7 +22,7 @@ def get(record: object, *names: str) -> Any:  # noqa: ANN401 - any value
     return value
 
 
-def optional(where: str, record: object, *names: str) -> float | None:
+def optional(location: str, record: object, *names: str) -> float | None:
     """Returns the number at a path of nested fields; None if it is absent or null.
 
     Raises ScenarioError for anything else.
@@ -31,24 +31,24 @@ def optional(where: str, record: object, *names: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
-        raise ScenarioError(f"{where}.{'.'.join(names)}: {shown(value)}; needs a number")
+        raise ScenarioError(f"{location}.{'.'.join(names)}: {shown(value)}; needs a number")
     return float(value)
 
 
-def number(where: str, record: object, *names: str) -> float:
+def number(location: str, record: object, *names: str) -> float:
     """Returns the number at a path of nested fields. Raises ScenarioError if it is absent or not a number."""
-    value = optional(where, record, *names)
+    value = optional(location, record, *names)
     if value is None:
-        raise ScenarioError(f"{where}.{'.'.join(names)}: missing; needs a number")
+        raise ScenarioError(f"{location}.{'.'.join(names)}: missing; needs a number")
     return value
 
 
-def rows(where: str, record: object, *names: str) -> list[Any]:
+def rows(location: str, record: object, *names: str) -> list[Any]:
     """Returns the list at a path of nested fields. Raises ScenarioError if it is absent or not a list."""
     value = get(record, *names)
     if not isinstance(value, list):
-        given = "missing" if value is None else shown(value)
-        raise ScenarioError(f"{where}.{'.'.join(names)}: {given}; needs a list")
+        description = "missing" if value is None else shown(value)
+        raise ScenarioError(f"{location}.{'.'.join(names)}: {description}; needs a list")
     return value
 
 

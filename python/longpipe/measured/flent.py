@@ -41,8 +41,8 @@ def is_whole(value: object) -> bool:
 
 def read(content: Content) -> Recording:
     """Returns the series of a test: raw values with their own times if the file has them, otherwise the common grid."""
-    where, value = content.json_values[0]
-    grid = rows(where, value, "x_values")
+    document, value = content.json_values[0]
+    grid = rows(document, value, "x_values")
     raw = get(value, "raw_values")
     begin = _first(raw)
     if begin is None:
@@ -52,7 +52,7 @@ def read(content: Content) -> Recording:
         if not name.startswith(_NAMES) or name.endswith(_DERIVED):
             continue
         raw_values = get(raw, name)
-        location = f"{where}: raw_values.{name}" if raw_values else f"{where}: results.{name}"
+        location = f"{document}: raw_values.{name}" if raw_values else f"{document}: results.{name}"
         quantity = _quantity(name, value)
         if isinstance(raw_values, list) and raw_values and begin is not None:
             of_series = _of_raw(location, raw_values, quantity, begin)
@@ -62,7 +62,7 @@ def read(content: Content) -> Recording:
         if of_series:
             subjects.append(_subject(name, of_series, meta))
     if not subjects:
-        raise ScenarioError(f"{where}: no ping and no transfer with values; needs a test of flent that has them")
+        raise ScenarioError(f"{document}: no ping and no transfer with values; needs a test of flent that has them")
     length = max(float(series.time_s.max()) for subject in subjects for series in subject.series)
     unknown = ("packets and losses of transfers: flent only samples rates and round trips",)
     version = text(value, "metadata", "FLENT_VERSION")
@@ -91,12 +91,14 @@ def _quantity(name: str, value: object) -> tuple[SeriesKind, float] | None:
     return ("rate", 1e6) if name.startswith("TCP") and "::" not in name else None
 
 
-def _of_raw(where: str, raw: list[Any], quantity: tuple[SeriesKind, float] | None, begin: int) -> tuple[Series, ...]:
+def _of_raw(
+    values_location: str, raw: list[Any], quantity: tuple[SeriesKind, float] | None, begin: int
+) -> tuple[Series, ...]:
     """Returns the series of flent's raw values, with times since `begin` [ns]."""
 
     def points(key: str, scale: float) -> Iterator[tuple[float, float]]:
         for k, point in enumerate(raw):
-            location = f"{where}[{k}]"
+            location = f"{values_location}[{k}]"
             value = optional(location, point, key)
             if value is not None:
                 yield number(location, point, "t") - begin / 1e9, value * scale
@@ -105,7 +107,9 @@ def _of_raw(where: str, raw: list[Any], quantity: tuple[SeriesKind, float] | Non
     if quantity is not None:
         values = list(points("val", quantity[1]))
         lengths = [
-            optional(f"{where}[{k}]", point, "dur") for k, point in enumerate(raw) if get(point, "val") is not None
+            optional(f"{values_location}[{k}]", point, "dur")
+            for k, point in enumerate(raw)
+            if get(point, "val") is not None
         ]
         intervals = _intervals([at for at, _ in values], lengths) if quantity[0] == "rate" else None
         every.insert(0, series(quantity[0], values, "flent's raw values", intervals=intervals))
@@ -123,16 +127,16 @@ def _intervals(ends: list[float], lengths: list[float | None]) -> list[tuple[flo
 
 
 def _of_grid(
-    where: str, grid: list[Any], results: object, quantity: tuple[SeriesKind, float] | None
+    location: str, grid: list[Any], results: object, quantity: tuple[SeriesKind, float] | None
 ) -> tuple[Series, ...]:
     """Returns the series of a result at the common times `grid`; none for an unknown quantity."""
     if quantity is None:
         return ()
     if not isinstance(results, list) or len(results) != len(grid):
-        raise ScenarioError(f"{where}: not a list of {len(grid)} values; needs one for each of x_values")
-    times = [number(where, {"x_values": at}, "x_values") for at in grid]
+        raise ScenarioError(f"{location}: not a list of {len(grid)} values; needs one for each of x_values")
+    times = [number(location, {"x_values": at}, "x_values") for at in grid]
     intervals = _intervals(times, [None] * len(times))
-    chosen = [
+    series_names = [
         (at, span, {"value": value})
         for at, span, value in zip(times, intervals, results, strict=True)
         if value is not None
@@ -140,9 +144,9 @@ def _of_grid(
     return kept(
         series(
             quantity[0],
-            ((at, number(where, number_, "value") * quantity[1]) for at, _, number_ in chosen),
+            ((at, number(location, number_, "value") * quantity[1]) for at, _, number_ in series_names),
             "flent's results at common times, interpolated",
-            intervals=(span for _, span, _ in chosen) if quantity[0] == "rate" else None,
+            intervals=(span for _, span, _ in series_names) if quantity[0] == "rate" else None,
         )
     )
 

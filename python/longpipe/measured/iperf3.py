@@ -79,10 +79,10 @@ def _tests(values: Placed) -> Iterator[Placed]:
 
 def _of_test(file: str, values: Placed) -> Recording:
     """Returns one test, from an object or from the events of a stream."""
-    where, value = values[0]
+    document, value = values[0]
     if get(value, "event") is None:
         intervals = [
-            (f"{where}: intervals[{k}]", interval) for k, interval in enumerate(rows(where, value, "intervals"))
+            (f"{document}: intervals[{k}]", interval) for k, interval in enumerate(rows(document, value, "intervals"))
         ]
         start, end, error, name = get(value, "start"), get(value, "end"), text(value, "error"), "iperf3 JSON"
     else:
@@ -96,7 +96,7 @@ def _of_test(file: str, values: Placed) -> Recording:
     if not streams:
         reason = f", iperf3 failed: {shortened(plain(error), 100)}" if error else ""
         reason = ", all intervals were omitted (-O)" if all_intervals else reason
-        raise ScenarioError(f"{where}: no interval of a stream{reason}; needs a test that sent data")
+        raise ScenarioError(f"{document}: no interval of a stream{reason}; needs a test that sent data")
     subjects = tuple(_subject(socket, stream_intervals, start, end) for socket, stream_intervals in streams.items())
     notes = [f"iperf3 reports an error: {shortened(plain(error), 200)}"] if error else []
     omitted_s = max(_length(all_intervals[socket]) - _length(counted) for socket, counted in streams.items())
@@ -106,28 +106,28 @@ def _of_test(file: str, values: Placed) -> Recording:
         notes.append("the test is incomplete: it was interrupted")
     length = max(interval.end for stream_intervals in streams.values() for interval in stream_intervals)
     version = (text(start, "version") or "").removeprefix("iperf ") or None
-    begin = _begin(where, start)
+    begin = _begin(document, start)
     return Recording(
         file, name, "iperf3", version, None if begin is None else begin + round(omitted_s * 1e9), length,
         subjects, _unknown(streams, subjects), tuple(notes),
     )  # fmt: skip
 
 
-def _begin(where: str, start: object) -> int | None:
+def _begin(location: str, start: object) -> int | None:
     """Returns the start as Unix time [ns]; versions before 3.20 only state whole seconds."""
-    ms = optional(f"{where}: start", start, "timestamp", "timemillisecs")
+    ms = optional(f"{location}: start", start, "timestamp", "timemillisecs")
     if ms is not None:
         return int(ms) * 10**6
-    seconds = optional(f"{where}: start", start, "timestamp", "timesecs")
+    seconds = optional(f"{location}: start", start, "timestamp", "timesecs")
     return None if seconds is None else int(seconds) * 10**9
 
 
 def _streams(intervals: Iterable[tuple[str, Any]]) -> dict[int, list[_Interval]]:
     """Returns the intervals of each stream, by the number of its socket."""
     of_sockets: dict[int, list[_Interval]] = {}
-    for where, interval in intervals:
-        for k, stream in enumerate(rows(where, interval, "streams")):
-            location = f"{where}.streams[{k}]"
+    for interval_location, interval in intervals:
+        for k, stream in enumerate(rows(interval_location, interval, "streams")):
+            location = f"{interval_location}.streams[{k}]"
             of_socket = of_sockets.setdefault(int(number(location, stream, "socket")), [])
             of_socket.append(_interval(location, stream, of_socket[-1].end if of_socket else 0.0))
     return of_sockets
@@ -154,7 +154,7 @@ def _counted(intervals: Sequence[_Interval]) -> list[_Interval]:
     counted: list[_Interval] = []
     for interval in intervals:
         if counted and not interval.is_after(counted[-1]):
-            if not all(before.omitted is None for before in counted):
+            if not all(earlier.omitted is None for earlier in counted):
                 raise ScenarioError(
                     f"{interval.location}.start: {interval.begin:g} s after an interval until {counted[-1].end:g} s; "
                     "needs increasing times"

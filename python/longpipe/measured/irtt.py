@@ -28,15 +28,15 @@ def is_whole(value: object) -> bool:
 
 def read(content: Content) -> Recording:
     """Returns the probes of a session."""
-    where, value = content.json_values[0]
-    trips = rows(where, value, "round_trips")
+    location, value = content.json_values[0]
+    trips = rows(location, value, "round_trips")
     if not trips:
-        raise ScenarioError(f"{where}.round_trips: empty; needs the output of `irtt client -o`")
-    probes = list(_probes(where, trips))
+        raise ScenarioError(f"{location}.round_trips: empty; needs the output of `irtt client -o`")
+    probes = list(_probes(location, trips))
     first = probes[0][0]
-    begin = optional(f"{where}.round_trips[0]", trips[0], "timestamps", "client", "send", "wall")
+    begin = optional(f"{location}.round_trips[0]", trips[0], "timestamps", "client", "send", "wall")
     wall = get(trips[0], "timestamps", "client", "send", "wall")
-    lost = [((at - first) / 1e9, kind) for at, kind, _ in probes if kind not in (_RECEIVED, None)]
+    lost_s = [(at - first) / 1e9 for at, kind, _ in probes if kind not in (_RECEIVED, None)]
     kinds = Counter(kind for _, kind, _ in probes)
 
     def delays(name: str) -> Iterator[tuple[float, float]]:
@@ -44,16 +44,6 @@ def read(content: Content) -> Recording:
             if name in delay:
                 yield (at - first) / 1e9, delay[name] / 1e9
 
-    counters = {"sent": (float(len(probes)), "packets")}
-    if not kinds[None]:
-        elsewhere = len(lost) - kinds["true_up"] - kinds["true_down"]
-        counts = {
-            "lost": len(lost),
-            "lost upstream": kinds["true_up"],
-            "lost downstream": kinds["true_down"],
-            "lost in an unknown direction": elsewhere,
-        }
-        counters |= {name: (float(count), "packets") for name, count in counts.items()}
     subject = Subject(
         text(value, "config", "remote_address") or "path",
         "path",
@@ -61,9 +51,9 @@ def read(content: Content) -> Recording:
             series("rtt", delays("rtt"), "at the time of the request, without the server's processing time"),
             series("delay up", delays("send"), "from client to server, measured with two clocks"),
             series("delay down", delays("receive"), "from server to client, measured with two clocks"),
-            series("losses", ((at, 1.0) for at, _ in lost), "a request without a reply, at its time"),
+            series("losses", ((at_s, 1.0) for at_s in lost_s), "a request without a reply, at its time"),
         ),
-        counters,
+        _counters(kinds),
     )
     unknown = [
         "rates: irtt sends small probes",
@@ -83,14 +73,29 @@ def read(content: Content) -> Recording:
     )  # fmt: skip
 
 
-def _probes(where: str, trips: list[Any]) -> Iterator[tuple[float, str | None, dict[str, float]]]:
+def _counters(kinds: Counter[str | None]) -> dict[str, tuple[float, str]]:
+    """Returns the numbers of probes, and of lost ones by direction unless it is unknown which probes were lost."""
+    counts = {"sent": kinds.total()}
+    if not kinds[None]:
+        up, down = kinds["true_up"], kinds["true_down"]
+        lost = kinds.total() - kinds[_RECEIVED]
+        counts |= {
+            "lost": lost,
+            "lost upstream": up,
+            "lost downstream": down,
+            "lost in an unknown direction": lost - up - down,
+        }
+    return {name: (float(count), "packets") for name, count in counts.items()}
+
+
+def _probes(document: str, trips: list[Any]) -> Iterator[tuple[float, str | None, dict[str, float]]]:
     """Yields each probe's send time [ns] at the client, whether and where it was lost, and its delays [ns].
 
     A loss is "true", "true_up" or "true_down". It is None if the file does not tell whether the probe was lost.
     """
     latest = None
     for k, trip in enumerate(trips):
-        location = f"{where}: round_trips[{k}]"
+        location = f"{document}: round_trips[{k}]"
         sent = number(location, trip, "timestamps", "client", "send", "monotonic")
         if latest is not None and sent < latest:
             raise ScenarioError(

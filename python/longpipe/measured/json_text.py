@@ -132,8 +132,8 @@ def _of_records(file: str, text: str) -> ParsedJson:
         if not parsed.values:
             raise ScenarioError(f"{file}:{number}: not JSON, {reason}; needs a JSON value")
         records = "a record is" if len(damaged) == 1 else f"{len(damaged)} records are"
-        where = "in line" if len(damaged) == 1 else "the first in line"
-        parsed.defects.append(f"{records} damaged and skipped, {where} {number} ({reason})")
+        location = "in line" if len(damaged) == 1 else "the first in line"
+        parsed.defects.append(f"{records} damaged and skipped, {location} {number} ({reason})")
     _note_numbers(replaced, parsed)
     return parsed
 

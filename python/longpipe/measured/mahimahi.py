@@ -128,7 +128,7 @@ def _of_log(content: Content) -> Recording:
     end = (latest - first) / 1e3
 
     def of(kind: str) -> Iterator[tuple[float, float, float]]:
-        return (((at - first) / 1e3, one, other) for at, one, other in events[kind])
+        return (((at - first) / 1e3, value, other) for at, value, other in events[kind])
 
     link = Subject(
         head.name,

@@ -41,9 +41,9 @@ def is_whole(value: object) -> bool:
 
 def read(content: Content) -> Recording:
     """Returns a flow for each test. The rate is computed from bytes acknowledged (download) or received (upload)."""
-    where, value = content.json_values[0]
+    document, value = content.json_values[0]
     if is_whole(value):
-        return _of_archive(content.file, where, value)
+        return _of_archive(content.file, document, value)
     # Messages of client and server have different clocks and counters.
     groups: dict[tuple[str | None, str | None], Placed] = {}
     for location, message in _messages(content):
@@ -52,7 +52,7 @@ def read(content: Content) -> Recording:
     for (test, origin), placed in groups.items():
         name = f"{test or 'test'} ({origin})" if origin and len(groups) > 1 else test or "test"
         subjects += _subjects(name, placed, None if test is None else test == "download")
-    return _recording(content.file, (where, value), subjects, None)
+    return _recording(content.file, (document, value), subjects, None)
 
 
 def _messages(content: Content) -> Placed:
@@ -66,7 +66,7 @@ def _messages(content: Content) -> Placed:
     return messages
 
 
-def _of_archive(file: str, where: str, value: object) -> Recording:
+def _of_archive(file: str, location: str, value: object) -> Recording:
     """Returns the tests of a result that a server of ndt7 archived."""
     subjects: list[Subject] = []
     begin = None
@@ -74,17 +74,17 @@ def _of_archive(file: str, where: str, value: object) -> Recording:
         of_test = get(value, test)
         if isinstance(of_test, dict):
             begin = begin or unix_of_date(text(of_test, "StartTime"))
-            measured = rows(f"{where}: {test}", of_test, "ServerMeasurements")
-            placed = [(f"{where}: {test}.ServerMeasurements[{k}]", message) for k, message in enumerate(measured)]
+            measured = rows(f"{location}: {test}", of_test, "ServerMeasurements")
+            placed = [(f"{location}: {test}.ServerMeasurements[{k}]", message) for k, message in enumerate(measured)]
             subjects += _subjects(test.lower(), placed, test == "Download")
-    return _recording(file, (where, value), subjects, begin)
+    return _recording(file, (location, value), subjects, begin)
 
 
 def _recording(file: str, first: tuple[str, object], subjects: list[Subject], begin: int | None) -> Recording:
     """Returns the recording with these subjects; `first` is the place and value of the first message."""
-    where, value = first
+    location, value = first
     if not subjects:
-        raise ScenarioError(f"{where}: no measurement with TCPInfo or AppInfo; needs a test of ndt7 that sent data")
+        raise ScenarioError(f"{location}: no measurement with TCPInfo or AppInfo; needs a test of ndt7 that sent data")
     length = max((float(series.time_s.max()) for subject in subjects for series in subject.series), default=0.0)
     unknown = ["RTTs and losses of single packets: TCPInfo contains the kernel's state about every 250 ms"]
     if any(subject.name.startswith("test") for subject in subjects):
@@ -100,19 +100,21 @@ def _subjects(name: str, placed: Placed, download: bool | None) -> Iterator[Subj
     """
     runs: list[Placed] = []
     latest: dict[str, float] = {}
-    for where, message in placed:
-        now = _counted(where, message)
+    for location, message in placed:
+        now = _counted(location, message)
         if not runs or is_reset(latest, now):
             runs.append([])
             latest = {}
-        runs[-1].append((where, message))
+        runs[-1].append((location, message))
         latest |= now
     for run in runs:
         yield from _subject(name, run, download)
 
 
-def _counted(where: str, message: object) -> dict[str, float]:
-    counts = {f"{part}.{key}": optional(where, message, part, key) for part, keys in _COUNTED.items() for key in keys}
+def _counted(location: str, message: object) -> dict[str, float]:
+    counts = {
+        f"{part}.{key}": optional(location, message, part, key) for part, keys in _COUNTED.items() for key in keys
+    }
     return {key: value for key, value in counts.items() if value is not None and value >= 0}
 
 
@@ -120,8 +122,8 @@ def _subject(name: str, placed: Placed, download: bool | None) -> Iterator[Subje
     """Yields a flow, or nothing if it has no measurements. Times in TCPInfo are in us."""
 
     def points(part: str, key: str, scale: float = 1.0) -> Iterator[tuple[float, float]]:
-        for where, message in placed:
-            at, value = optional(where, message, part, "ElapsedTime"), optional(where, message, part, key)
+        for location, message in placed:
+            at, value = optional(location, message, part, "ElapsedTime"), optional(location, message, part, key)
             if at is not None and value is not None and value >= 0:
                 yield at / 1e6, value * scale
 

@@ -133,8 +133,8 @@ def read(content: Content) -> Recording:
     recording = joined([(run.line, _recording(content.file, run)) for run in runs])
     if not log.damaged:
         return recording
-    where = ", ".join(map(str, log.damaged[:_LISTED])) + (", ..." if len(log.damaged) > _LISTED else "")
-    note = f"{len(log.damaged)} lines that are not of ping -D are skipped: {where}; replies in them count as lost"
+    location = ", ".join(map(str, log.damaged[:_LISTED])) + (", ..." if len(log.damaged) > _LISTED else "")
+    note = f"{len(log.damaged)} lines that are not of ping -D are skipped: {location}; replies in them count as lost"
     return replace(recording, notes=(*recording.notes, note))
 
 
@@ -267,7 +267,7 @@ def missing_times(seqs: NDArray[np.int64], times: NDArray[np.float64], first: in
 
     low, high = int(seqs[0]), int(seqs[-1])
     interval = (times[-1] - times[0]) / (high - low) if high > low else 1.0
-    before = times[0] - (low - np.arange(first, low)) * interval
+    missing_before = times[0] - (low - np.arange(first, low)) * interval
     after = times[-1] + (np.arange(high + 1, last + 1) - high) * interval
     is_missing = np.ones(high - low + 1, dtype=bool)
     is_missing[seqs - low] = False
@@ -275,4 +275,4 @@ def missing_times(seqs: NDArray[np.int64], times: NDArray[np.float64], first: in
     indices = np.searchsorted(seqs, missing) - 1
     step = (times[indices + 1] - times[indices]) / (seqs[indices + 1] - seqs[indices]) if len(missing) else np.zeros(0)
     within = times[indices] + (missing - seqs[indices]) * step
-    return np.concatenate([before, within, after])
+    return np.concatenate([missing_before, within, after])

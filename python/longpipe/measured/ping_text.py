@@ -249,40 +249,40 @@ def read(content: Content) -> Recording:
 
 def _json_lines(content: Content) -> Iterator[tuple[int, str]]:
     """Yields the lines that fping prints without -J for the objects in a file, each with its line in the file."""
-    for where, value in content.json_values:
+    for location, value in content.json_values:
         for kind in _JSON:
             reply = get(value, kind)
             host = get(reply, "host")
             if host is None:
                 continue
             if not isinstance(host, str) or not re.fullmatch(r"\S{1,253}", host):
-                raise ScenarioError(f"{where}.{kind}.host: {shown(host)}; needs a name without spaces")
-            yield content.line_of(where), _json_line(f"{where}.{kind}", kind, host, reply)
+                raise ScenarioError(f"{location}.{kind}.host: {shown(host)}; needs a name without spaces")
+            yield content.line_of(location), _json_line(f"{location}.{kind}", kind, host, reply)
 
 
-def _json_line(where: str, kind: str, host: str, record: object) -> str:
+def _json_line(location: str, kind: str, host: str, record: object) -> str:
     """Returns a line of fping's JSON output in the form of its text output."""
     if kind == "vSum":
-        values = [{"rtt": value} for value in fields.rows(where, record, "values")]
+        values = [{"rtt": value} for value in fields.rows(location, record, "values")]
         return f"{host} : " + " ".join(
-            "-" if value["rtt"] is None else _rtt(f"{where}.values", value) for value in values
+            "-" if value["rtt"] is None else _rtt(f"{location}.values", value) for value in values
         )
-    seq = fields.number(where, record, "seq")
+    seq = fields.number(location, record, "seq")
     if not 0 <= seq < 10**7 or seq != int(seq):
-        raise ScenarioError(f"{where}.seq: {seq:g}; needs a whole number of at most 7 digits")
+        raise ScenarioError(f"{location}.seq: {seq:g}; needs a whole number of at most 7 digits")
     stamp = get(record, "timestamp")
     at = "" if stamp is None else f"[{stamp}] "
     if stamp is not None and (not isinstance(stamp, str) or _fping_ns(stamp) is None):
-        raise ScenarioError(f"{where}.timestamp: {shown(stamp)}; needs Unix time or a date as fping -D prints them")
-    reply = "timed out" if kind == "timeout" else f"64 bytes, {_rtt(where, record)} ms"
+        raise ScenarioError(f"{location}.timestamp: {shown(stamp)}; needs Unix time or a date as fping -D prints them")
+    reply = "timed out" if kind == "timeout" else f"64 bytes, {_rtt(location, record)} ms"
     return f"{at}{host} : [{seq:.0f}], {reply}"
 
 
-def _rtt(where: str, reply: object) -> str:
+def _rtt(location: str, reply: object) -> str:
     """Returns an RTT [ms] as fping prints it without -J."""
-    rtt = fields.number(where, reply, "rtt")
+    rtt = fields.number(location, reply, "rtt")
     if not 0 <= rtt < 10**9:
-        raise ScenarioError(f"{where}.rtt: {rtt:g}; needs milliseconds")
+        raise ScenarioError(f"{location}.rtt: {rtt:g}; needs milliseconds")
     return f"{rtt:.6f}"
 
 

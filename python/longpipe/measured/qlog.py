@@ -102,7 +102,7 @@ def read(content: Content) -> Recording:
 
 def _of_file(file: str, values: Placed) -> Recording:
     """Returns the flows of one file of qlog. Raises ScenarioError if it has no packets or metrics."""
-    where, value = values[0]
+    document, value = values[0]
     traces = _traces(values)
     subjects: list[Subject] = []
     lengths = [0.0]
@@ -110,14 +110,14 @@ def _of_file(file: str, values: Placed) -> Recording:
     begins = [min(at for _, at, _, _ in events) for _, events in connections]
     # Times in 1970 and the following years are relative.
     is_absolute = bool(begins) and min(begins) > _EARLIEST_S
-    for (trace, events), own in zip(connections, begins, strict=True):
-        first = min(begins) if is_absolute else own
+    for (trace, events), begin_s in zip(connections, begins, strict=True):
+        first = min(begins) if is_absolute else begin_s
         lengths.append(max(at for _, at, _, _ in events) - first)
         headers, unit = _tcp_headers(trace.location, trace.about), _unit(trace.about)
         name = f"{_vantage(trace.about)} {len(subjects) + 1}"
         subjects += _subject(name, events, first, headers, trace.defects, unit)
     if not subjects:
-        raise ScenarioError(f"{where}: no packets or metrics among its events; needs the qlog of a QUIC end")
+        raise ScenarioError(f"{document}: no packets or metrics among its events; needs the qlog of a QUIC end")
     vantage = text(traces[0].about, "vantage_point", "name")
     version = text(value, "qlog_version") or ""
     begin = min(begins) if is_absolute else None
@@ -131,19 +131,19 @@ def _of_file(file: str, values: Placed) -> Recording:
 
 def _traces(values: Placed) -> list[_Trace]:
     """Returns the traces in a contained file or in a sequence."""
-    where, value = values[0]
+    document, value = values[0]
     if get(value, "traces") is None:
-        return [_Trace(where, get(value, "trace"), values[1:])]
+        return [_Trace(document, get(value, "trace"), values[1:])]
     traces = []
-    for k, about in enumerate(rows(where, value, "traces")):
-        location = f"{where}: traces[{k}]"
+    for k, about in enumerate(rows(document, value, "traces")):
+        location = f"{document}: traces[{k}]"
         events = get(about, "events")
         placed = [
             (f"{location}.events[{j}]", event) for j, event in enumerate(events if isinstance(events, list) else [])
         ]
         names = get(about, "event_fields")
         traces.append(_Trace(location, about, placed if names is None else list(_named(location, names, placed))))
-    return traces or [_Trace(where, None, [])]
+    return traces or [_Trace(document, None, [])]
 
 
 def _named(location: str, names: object, events: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
@@ -152,11 +152,11 @@ def _named(location: str, names: object, events: list[tuple[str, Any]]) -> Itera
     field_names = [_FIELDS.get(str(name).lower(), "") for name in listed]
     if not {"time", "event", "data"} <= set(field_names):
         raise ScenarioError(f"{location}.event_fields: {shown(names)}; needs a time, event and data")
-    for where, fields in events:
+    for event_location, fields in events:
         if not isinstance(fields, list) or len(fields) != len(field_names):
-            raise ScenarioError(f"{where}: {shown(fields)}; needs a list of {len(field_names)} fields")
+            raise ScenarioError(f"{event_location}: {shown(fields)}; needs a list of {len(field_names)} fields")
         event = dict(zip(field_names, fields, strict=True))
-        yield where, {"time": event["time"], "name": str(event["event"]), "data": event["data"]}
+        yield event_location, {"time": event["time"], "name": str(event["event"]), "data": event["data"]}
 
 
 def _vantage(trace: object) -> str:

@@ -93,22 +93,22 @@ def _sockets(file: str, lines: Lines) -> Iterator[tuple[int, str, Items]]:
     """
     name, is_expected = "", False
     for number, line in lines:
-        where = f"{file}:{number}"
+        location = f"{file}:{number}"
         socket = _SOCKET.fullmatch(line.strip())
         if socket is not None:
             name = "" if socket[1] in _LISTENING else f"{socket[4]} > {socket[5]}"
             is_expected = "rto:" not in (socket[6] or "")
             if name and not is_expected:
-                yield number, name, _items(where, socket[6])
+                yield number, name, _items(location, socket[6])
         elif is_expected and line[:1] in ("\t", " "):
             is_expected = False
             if name:
-                yield number, name, _items(where, line)
+                yield number, name, _items(location, line)
         elif line.strip() and not _HEAD.fullmatch(line.strip()):
-            raise ScenarioError(f"{where}: {shown(line.strip())}; needs a socket of `ss -tin`, or a time alone")
+            raise ScenarioError(f"{location}: {shown(line.strip())}; needs a socket of `ss -tin`, or a time alone")
 
 
-def _items(where: str, text: str) -> Items:
+def _items(location: str, text: str) -> Items:
     words = re.sub(r"\([^()]*\)", lambda match: match[0].replace(" ", ""), text).split()
     items: Items = {}
     for index, word in enumerate(words):
@@ -123,7 +123,7 @@ def _items(where: str, text: str) -> Items:
             items[key] = "yes"
     for key in ("rtt", "cwnd", "bytes_acked", "minrtt"):
         if key in items and decimal(items[key].partition("/")[0]) is None:
-            raise ScenarioError(f"{where}: {key}: {shown(items[key])}; needs a number")
+            raise ScenarioError(f"{location}: {key}: {shown(items[key])}; needs a number")
     return items
 
 

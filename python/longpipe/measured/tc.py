@@ -77,8 +77,8 @@ def read(content: Content) -> Recording:
     if content.is_json:
         begin, length, is_timed = None, 0.0, False
         queues: dict[Key, Runs[Counters]] = {}
-        for where, value in content.json_values:
-            for key, counters in _of_json(where, value):
+        for location, value in content.json_values:
+            for key, counters in _of_json(location, value):
                 queues.setdefault(key, Runs(dict, _increasing)).add(0.0, 0, counters)
     else:
         snapshots = Snapshots(content, lambda _: False, _is_queue)
@@ -99,9 +99,9 @@ def read(content: Content) -> Recording:
     )
 
 
-def _of_json(where: str, value: object) -> Iterator[tuple[Key, Counters]]:
+def _of_json(document: str, value: object) -> Iterator[tuple[Key, Counters]]:
     for number, queue in enumerate(value if isinstance(value, list) else []):
-        location = f"{where}: [{number}]"
+        location = f"{document}: [{number}]"
         counters = {key: count for key in _UNITS if (count := optional(location, queue, key)) is not None}
         if counters and get(queue, "kind") is not None:
             names = ("dev", "kind", "handle", "parent")
@@ -112,9 +112,9 @@ def _of_json(where: str, value: object) -> Iterator[tuple[Key, Counters]]:
 def _of_snapshot(file: str, lines: Lines, notes: list[str]) -> Iterator[tuple[int, Key, Counters]]:
     """Yields the line, the key and the counters of each queue."""
     if lines and lines[0][1].lstrip().startswith("["):
-        number, where = lines[0][0], f"{file}:{lines[0][0]}"
-        value = parse_json("\n".join(text for _, text in lines).encode(), where, "JSON of `tc -s -j qdisc`")
-        yield from ((number, key, counters) for key, counters in _of_json(where, value))
+        number, location = lines[0][0], f"{file}:{lines[0][0]}"
+        value = parse_json("\n".join(text for _, text in lines).encode(), location, "JSON of `tc -s -j qdisc`")
+        yield from ((number, key, counters) for key, counters in _of_json(location, value))
     else:
         yield from _of_text(lines, notes)
 

@@ -6,20 +6,24 @@ for each count.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
+from longpipe.measured.captured_ranges import CapturedRanges
 from longpipe.measured.headers import ACK, CE, FIN, RST, SYN, Segment
 
 # Reordering window used before a connection has an RTT; tshark's out-of-order analysis uses the same value.
 _REORDERING_NS: Final = 3_000_000
-# Acknowledged ranges are removed from the front of the lists in blocks of this size.
-_BLOCK: Final = 4096
-# Bits of the state of a range: it was retransmitted, so that its RTT is ambiguous, and it was SACKed.
-_RETRANSMITTED, _SACKED = 1, 2
 # Half and the whole of the space of sequence numbers.
 _HALF, _WHOLE = 1 << 31, 1 << 32
+
+
+class _Hole(NamedTuple):
+    """A range below the highest sequence number that was not captured, and the time at which it appeared."""
+
+    begin: int
+    end: int
+    since_ns: int
 
 
 @dataclass
@@ -75,16 +79,8 @@ class Direction:
     edge: int | None = None
     # Sequence number of the FIN, which occupies one but is not payload.
     fin: int | None = None
-    # Ranges below `next` that were not captured: first byte, end, and the time at which the hole appeared.
-    _holes: list[list[int]] = field(default_factory=list)
-    # Captured ranges that are not acknowledged, in the order of sequence numbers: first byte, end, time of capture. The
-    # first of them has the index `_head`; those before it are acknowledged and are removed in blocks.
-    _starts: list[int] = field(default_factory=list)
-    _ends: list[int] = field(default_factory=list)
-    _times: list[int] = field(default_factory=list)
-    # State of each range, in the bits above.
-    _marks: bytearray = field(default_factory=bytearray)
-    _head: int = 0
+    _holes: list[_Hole] = field(default_factory=list)
+    _ranges: CapturedRanges = field(default_factory=CapturedRanges)
     # Bytes above the cumulative ACK that are SACKed.
     _sacked: int = 0
     # SACK blocks of the latest ACK that had any: the end of each block by its beginning.
@@ -148,34 +144,35 @@ class Direction:
         if self.next is None or begin >= self.next:
             if self.next is not None and begin > self.next:
                 self._miss(self.next, begin, now)
-            self._append(begin, end, now, 0)
+            self._ranges.append(begin, end, now)
         else:
             self._old_data(now, begin, min(end, self.next), length, reordering_ns)
             if end > self.next:
-                self._append(self.next, end, now, 0)
+                self._ranges.append(self.next, end, now)
         self.next = end if self.next is None else max(self.next, end)
 
     def _miss(self, begin: int, end: int, now: int) -> None:
         """Records a hole, unless its bytes were in flight when the capture began."""
         if self.is_open or self._has_sent:
-            self._holes.append([begin, end, now])
+            self._holes.append(_Hole(begin, end, now))
 
     def _old_data(self, now: int, begin: int, end: int, length: int, reordering_ns: int) -> None:
         """Processes a packet with data below the highest sequence number: a retransmission, or a reordered packet."""
         # Time at which the oldest hole appeared that the packet fills, and the number of bytes that it fills.
         missing_since, filled = now, 0
-        holes: list[list[int]] = []
-        for left, right, appeared in self._holes:
-            low, high = max(left, begin), min(right, end)
+        holes: list[_Hole] = []
+        for hole in self._holes:
+            low, high = max(hole.begin, begin), min(hole.end, end)
             if low >= high:
-                holes.append([left, right, appeared])
+                holes.append(hole)
                 continue
-            missing_since, filled = min(missing_since, appeared), filled + high - low
-            holes += [[first, last, appeared] for first, last in ((left, low), (high, right)) if first < last]
+            missing_since, filled = min(missing_since, hole.since_ns), filled + high - low
+            remaining = ((hole.begin, low), (high, hole.end))
+            holes += [_Hole(first, last, hole.since_ns) for first, last in remaining if first < last]
         is_late = now - missing_since > reordering_ns
         if filled:
             self._holes = holes
-            self._insert(begin, end, now, _RETRANSMITTED if is_late else 0)
+            self._ranges.insert(begin, end, now, is_retransmitted=is_late)
         if filled == end - begin and not is_late:
             self.reordered += 1
             return
@@ -183,29 +180,7 @@ class Direction:
             self.lost.append((missing_since, filled))
         self.retransmissions.append((now, length))
         self.retransmitted_bytes += end - begin
-        index = max(bisect_right(self._starts, begin, self._head) - 1, self._head)
-        while index < len(self._starts) and self._starts[index] < end:
-            if self._ends[index] > begin:
-                self._marks[index] |= _RETRANSMITTED
-            index += 1
-
-    def _append(self, begin: int, end: int, now: int, mark: int) -> None:
-        """Adds a range with the highest sequence numbers."""
-        self._starts.append(begin)
-        self._ends.append(end)
-        self._times.append(now)
-        self._marks.append(mark)
-
-    def _insert(self, begin: int, end: int, now: int, mark: int) -> None:
-        """Inserts a range that fills a hole, up to the next range that is known."""
-        index = bisect_left(self._starts, begin, self._head)
-        if index < len(self._starts) and self._starts[index] < end:
-            end = self._starts[index]
-        if begin < end:
-            self._starts.insert(index, begin)
-            self._ends.insert(index, end)
-            self._times.insert(index, now)
-            self._marks.insert(index, mark)
+        self._ranges.retransmit(begin, end)
 
     def on_ack(self, now: int, segment: Segment, scale: int) -> None:
         """Processes an ACK from the other end for this direction's data; `scale` is the other end's window scale."""
@@ -242,40 +217,16 @@ class Direction:
             self.next = ack
         if self._holes:
             # These bytes were acknowledged without having passed the capture point, so the capture is incomplete.
-            self.uncaptured += sum(max(0, min(right, ack) - left) for left, right, _ in self._holes)
-            self._holes = [[max(left, ack), right, appeared] for left, right, appeared in self._holes if right > ack]
-        sent, sacked = self._remove(ack)
+            self.uncaptured += sum(max(0, min(hole.end, ack) - hole.begin) for hole in self._holes)
+            self._holes = [hole._replace(begin=max(hole.begin, ack)) for hole in self._holes if hole.end > ack]
+        captured_ns, sacked = self._ranges.acknowledge(ack)
         self._sacked -= sacked
         if last > una:
             self.acknowledged += last - una
         if last - una > sacked:
             self.delivered.append((now, last - una - sacked))
-        if sent is not None and now >= sent:
-            self.rtts.append((now, now - sent))
-
-    def _remove(self, ack: int) -> tuple[int | None, int]:
-        """Removes acknowledged ranges. Returns when the last byte was captured, and how many bytes were SACKed earlier.
-
-        The time is None if the sample is ambiguous: an acknowledged range was retransmitted (Karn's rule), or the last
-        one was SACKed earlier.
-        """
-        sent, sacked, ambiguous, index = None, 0, False, self._head
-        while index < len(self._starts) and self._starts[index] < ack:
-            ambiguous |= bool(self._marks[index] & _RETRANSMITTED)
-            was_sacked = self._marks[index] & _SACKED
-            if was_sacked:
-                sacked += min(self._ends[index], ack) - self._starts[index]
-            sent = self._times[index] if self._ends[index] >= ack and not was_sacked else None
-            if self._ends[index] > ack:
-                self._starts[index] = ack
-                break
-            index += 1
-        self._head = index
-        if index > _BLOCK:
-            for ranges in (self._starts, self._ends, self._times, self._marks):
-                del ranges[:index]
-            self._head = 0
-        return None if ambiguous else sent, sacked
+        if captured_ns is not None and now >= captured_ns:
+            self.rtts.append((now, now - captured_ns))
 
     def _select(self, now: int, sack: tuple[tuple[int, int], ...]) -> None:
         """Marks the ranges of SACK blocks, and samples the RTT of the highest range of the most recent block."""
@@ -287,26 +238,13 @@ class Direction:
             blocks[begin] = end
             # A block only grows, so its earlier part need not be examined again.
             previous_end = self._blocks.get(begin, begin)
-            sent, new_bytes = self._mark(previous_end if previous_end <= end else begin, end)
+            captured_ns, new_bytes = self._ranges.sack(previous_end if previous_end <= end else begin, end)
             self._sacked += new_bytes
             if new_bytes:
                 self.delivered.append((now, new_bytes))
-            if index == 0 and sent is not None and now >= sent:
-                self.rtts.append((now, now - sent))
+            if index == 0 and captured_ns is not None and now >= captured_ns:
+                self.rtts.append((now, now - captured_ns))
         self._blocks = blocks
-
-    def _mark(self, begin: int, end: int) -> tuple[int | None, int]:
-        """Marks ranges as SACKed.
-
-        Returns when the last one was captured (None if ambiguous), and how many bytes are new.
-        """
-        index, sent, new_bytes = bisect_left(self._starts, begin, self._head), None, 0
-        while index < len(self._starts) and self._ends[index] <= end:
-            sent = self._times[index] if not self._marks[index] and self._ends[index] == end else None
-            new_bytes += 0 if self._marks[index] & _SACKED else self._ends[index] - self._starts[index]
-            self._marks[index] |= _SACKED
-            index += 1
-        return sent, new_bytes
 
 
 @dataclass

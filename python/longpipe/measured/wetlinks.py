@@ -79,17 +79,17 @@ def read(content: Content) -> Recording:
     return Recording(content.file, "WetLinks CSV", "WetLinks", None, first, length, tuple(subjects), kind.unknown)
 
 
-def _time(where: str, name: str, cell: str) -> int:
+def _time(location: str, name: str, cell: str) -> int:
     unix_s = unix_of_date(cell)
     if unix_s is None:
-        raise ScenarioError(f"{where}: {name} {shown(cell)}; needs a date of ISO 8601")
+        raise ScenarioError(f"{location}: {name} {shown(cell)}; needs a date of ISO 8601")
     return unix_s
 
 
-def _number(where: str, name: str, cell: str) -> float | None:
+def _number(location: str, name: str, cell: str) -> float | None:
     value = None if cell in _ABSENT else decimal(cell)
     if cell not in _ABSENT and (value is None or not 0 <= value <= LARGEST):
-        raise ScenarioError(f"{where}: {name} {shown(cell)}; needs a number from 0 on, or nothing")
+        raise ScenarioError(f"{location}: {name} {shown(cell)}; needs a number from 0 on, or nothing")
     return value
 
 

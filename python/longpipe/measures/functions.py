@@ -69,8 +69,8 @@ class FunctionMeasure:
         name = re.sub(r"\W+", "", name) or "measure"
         module = sys.modules.get(getattr(function, "__module__", None) or "")
         file = getattr(module, "__file__", None)
-        where = str(Path(file).absolute()) if file else getattr(function, "__module__", "__main__")
-        target = f"{where}:{name}"
+        module_name = str(Path(file).absolute()) if file else getattr(function, "__module__", "__main__")
+        target = f"{module_name}:{name}"
         if module is None or getattr(module, name, None) is not function:
             # The module may contain another lambda with the same name.
             same = (f"{target}_{i}" for i in range(len(_of_process) + 1))
@@ -154,9 +154,11 @@ def _function(name: str, target: str) -> Callable[[Any], Any]:
     """Loads the function of a target. Raises a ScenarioError that names the measure if that fails."""
     if target in _of_process:
         return _of_process[target]
-    where, _, attribute = target.rpartition(":")
+    module_name, _, attribute = target.rpartition(":")
     try:
-        module = execution.execute(lambda: _from_file(Path(where)) if where.endswith(".py") else _installed(where))
+        module = execution.execute(
+            lambda: _from_file(Path(module_name)) if module_name.endswith(".py") else _installed(module_name)
+        )
     except ScenarioError:
         raise
     except execution.UserCodeError as error:
@@ -170,5 +172,5 @@ def _function(name: str, target: str) -> Callable[[Any], Any]:
     if not callable(function):
         functions = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
         accepted = nearest(attribute, functions, 10) if functions else "the file has none"
-        raise ScenarioError(f"measure: {name!r}: {where} has no function {attribute!r}; {accepted}")
+        raise ScenarioError(f"measure: {name!r}: {module_name} has no function {attribute!r}; {accepted}")
     return function  # type: ignore[no-any-return]

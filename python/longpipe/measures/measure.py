@@ -167,14 +167,14 @@ class ExpressionMeasure:
         return float(self.expression.value({name: term.factor * term(result) for name, term in self.terms.items()}))
 
 
-def parse(what: Specification, known: Iterable[Measure] = (), field: str = "measure") -> Measure:
+def parse(what: Specification, defined: Iterable[Measure] = (), field: str = "measure") -> Measure:
     """Returns the measure that a text or function specifies; expressions may use `known` measures by name.
 
     Raises a ScenarioError that names `field` for text that cannot be parsed and for names that are not measures.
     """
     if not isinstance(what, str):
         return FunctionMeasure.of(what)
-    names = {measure.name: measure for measure in known}
+    names = {measure.name: measure for measure in defined}
     text = what.strip()
     if text in names:
         return names[text]
@@ -202,9 +202,9 @@ def parse(what: Specification, known: Iterable[Measure] = (), field: str = "meas
     return ExpressionMeasure(name or definition, expression, terms)
 
 
-def unit_of_values(column: str, asked: Iterable[Measure] = ()) -> str:
+def unit_of_values(column: str, measures: Iterable[Measure] = ()) -> str:
     """Returns the unit of the numbers in a column of runs, without a scale, as in "bit/s" or "packets"; "" if none."""
-    measure = next((candidate for candidate in asked if candidate.name == column), None)
+    measure = next((candidate for candidate in measures if candidate.name == column), None)
     if measure is None:
         if column not in _STANDARD:
             return ""
@@ -237,16 +237,16 @@ def parse_all(texts: Iterable[Specification]) -> tuple[Measure, ...]:
     return tuple(parsed)
 
 
-def _term(text: str, known: Mapping[str, Measure], field: str) -> Measure:
+def _term(text: str, defined: Mapping[str, Measure], field: str) -> Measure:
     """Returns the measure that a name in an expression refers to."""
-    if text in known:
-        return known[text]
+    if text in defined:
+        return defined[text]
     if "." in text or ":" in text:
         return NamedMeasure.parse(text)
     name = "throughput_bps" if text == "throughput" else text
     if name in _STANDARD:
         return StandardMeasure(name)
-    accepted = nearest(text, [*known, *_STANDARD])
+    accepted = nearest(text, [*defined, *_STANDARD])
     # The word may be a quantity without the name of its flow, or a flow without a quantity.
     example = f"call.{text}" if text in QUANTITIES else f"{text}.throughput"
     raise ScenarioError(

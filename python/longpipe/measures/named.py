@@ -173,12 +173,12 @@ class NamedMeasure:
         """
         left, equals, right = text.partition("=")
         name, spec = (left.strip(), right.strip()) if equals else ("", text.strip())
-        where, dot, quantity = spec.rpartition(".")
-        kind, colon, pattern = where.partition(":")
+        subject, dot, quantity = spec.rpartition(".")
+        kind, colon, pattern = subject.partition(":")
         if not dot or (equals and not NAME.fullmatch(name)):
             raise ScenarioError(f"measure: {text!r}; {GRAMMAR}")
         if not colon and kind not in OF:
-            kind, pattern = _kind_of(where, quantity, text), where
+            kind, pattern = _kind_of(subject, quantity, text), subject
         if kind not in OF or (kind != "web" and not pattern):
             raise ScenarioError(f"measure: {text!r}; {nearest(kind, OF)}, as in flow:web*.throughput")
         if quantity not in OF[kind].quantities:

@@ -31,12 +31,12 @@ class Requirement:
     limit: float
 
     @classmethod
-    def parse(cls, text: str, known: Iterable[Measure] = (), field: str = "requirement") -> Requirement:
+    def parse(cls, text: str, defined: Iterable[Measure] = (), field: str = "requirement") -> Requirement:
         """Parses a comparison with <, <=, > or >=; expressions may use `known` measures by name.
 
         Raises a ScenarioError that names `field` for other text, unknown measures, and sides with different units.
         """
-        known = tuple(known)
+        defined = tuple(defined)
         left, sign, right = expressions.split_comparison(text, field)
         limits = [_limit(side, field) for side in (left, right)]
         if limits[0] is not None and limits[1] is not None:
@@ -44,8 +44,8 @@ class Requirement:
         if limits[0] is not None:
             left, sign, limits = right, _MIRRORED[sign], limits[::-1]
         if (limit := limits[1]) is None:
-            return cls(text, parse(f"({left}) - ({right})", known, field), sign, 0.0)
-        measure = parse(left, known, field)
+            return cls(text, parse(f"({left}) - ({right})", defined, field), sign, 0.0)
+        measure = parse(left, defined, field)
         same_dimension([measure.dimension, limit[1]], text, field)
         return cls(text, measure, sign, limit[0] / measure.factor)
 

@@ -74,9 +74,9 @@ def attainable_bytes(capacity_bytes: float, offers: Iterable[Offer]) -> float:
         return math.inf
     payload = 0.0
     for offer in ranked:
-        taken = min(offer.most_bytes, offer.share * capacity_bytes)
-        payload += taken
-        capacity_bytes = max(0.0, capacity_bytes - taken / offer.share)
+        flow_bytes = min(offer.most_bytes, offer.share * capacity_bytes)
+        payload += flow_bytes
+        capacity_bytes = max(0.0, capacity_bytes - flow_bytes / offer.share)
     return payload + capacity_bytes * ranked[0].share if ranked else 0.0
 
 

@@ -43,7 +43,7 @@ def begin_s(columns: Columns) -> float:
 
 
 def since(
-    resolved: Mapping[str, Any], whole: Columns, before: Columns, instant_ps: int, chosen: Mapping[str, Any]
+    resolved: Mapping[str, Any], whole: Columns, before: Columns, instant_ps: int, selected: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Returns a run's columns for the time after an instant; `before` are those of a run that ends at the instant.
 
@@ -77,7 +77,7 @@ def since(
         "begin_s": [begin] * len(flows),
         "delivered_before_bytes": [*before["flows"]["delivered_bytes"]] or [0],
         "arrived_before_bytes": [early_bytes.get(name, 0) for name in flows],
-        **{name: [value] * len(flows) for name, value in chosen.items()},
+        **{name: [value] * len(flows) for name, value in selected.items()},
     }
     return tables
 

@@ -34,23 +34,23 @@ def animation_page(round_trips: RoundTrips) -> str:
     longitudes = np.degrees(np.arctan2(satellites[..., 1], satellites[..., 0]))
     latitudes = np.degrees(np.arcsin(satellites[..., 2] / np.linalg.norm(satellites, axis=-1)))
     units = np.nan_to_num(np.stack([longitudes, latitudes], axis=-1) * UNITS_PER_DEGREE).round().astype("<i2")
-    shown = range(min(MAX_PAIRS, len(round_trips.pairs)))
+    shown_pairs = range(min(MAX_PAIRS, len(round_trips.pairs)))
     data = {
         "title": round_trips.constellation.name,
         "times_s": times_s.tolist(),
         "satellites": len(round_trips.constellation.names),
         "units": UNITS_PER_DEGREE,
         "positions": base64.b64encode(units.tobytes()).decode(),
-        "stations": [[one.name, one.longitude_deg, one.latitude_deg] for one in round_trips.stations],
+        "stations": [[station.name, station.longitude_deg, station.latitude_deg] for station in round_trips.stations],
         "pairs": [
             {
                 "label": round_trips.label(pair),
                 "ends": round_trips.pairs[pair],
                 "color": PALETTE[pair % len(PALETTE)],
-                "routes": [[time, list(route)] for time, own, route in round_trips.changes if own == pair],
+                "routes": [[time, list(route)] for time, number, route in round_trips.changes if number == pair],
                 "rtt_ms": _rtt_ms(round_trips, pair, times_s),
             }
-            for pair in shown
+            for pair in shown_pairs
         ],
     }
     # "<" could end the script in which the data stand.
@@ -105,7 +105,7 @@ def animation_czml(round_trips: RoundTrips) -> str:
 
 def _czml_routes(round_trips: RoundTrips, pair: int, instant: Any, until_s: float) -> list[dict[str, Any]]:  # noqa: ANN401 - a function
     """Returns a line for each route of a pair, with the time in which it is valid."""
-    changes = [(time, route) for time, own, route in round_trips.changes if own == pair]
+    changes = [(time, route) for time, pair_number, route in round_trips.changes if pair_number == pair]
     first, last = round_trips.pairs[pair]
     color = PALETTE[pair % len(PALETTE)].removeprefix("#")
     rgba = [*bytes.fromhex(color), 255]
@@ -113,7 +113,11 @@ def _czml_routes(round_trips: RoundTrips, pair: int, instant: Any, until_s: floa
     for number, ((since_s, route), (end_s, _)) in enumerate(pairwise([*changes, (until_s, ())])):
         if not route or end_s <= since_s:
             continue
-        ends = [f"station-{first}#position", *(f"sat-{one}#position" for one in route), f"station-{last}#position"]
+        ends = [
+            f"station-{first}#position",
+            *(f"sat-{satellite}#position" for satellite in route),
+            f"station-{last}#position",
+        ]
         line = {
             "positions": {"references": ends},
             "width": 3,

@@ -129,21 +129,25 @@ def _shown_port(
     if port is None:
         return default_port(runs.values(), measure, flows, span_s)
     check_port(next(iter(runs.values())).scenario, port)
-    shown = {str(name) for run in runs.values() for name in measured_ports(run, measure, flows, span_s).index}
-    if port not in shown:
+    ports = {str(name) for run in runs.values() for name in measured_ports(run, measure, flows, span_s).index}
+    if port not in ports:
         lacks = f"{measure.empty_title}{of_flows(flows)} in all runs"
-        raise EmptyPictureError(f"port: {port!r}: {lacks}; {nearest(port, sorted(shown))}", measure.empty_title)
+        raise EmptyPictureError(f"port: {port!r}: {lacks}; {nearest(port, sorted(ports))}", measure.empty_title)
     return port
 
 
 def _complete(axes: Sequence[Axes]) -> None:
     """Gives empty panels the vertical axis of the others, and leaves the labels of the time axis to the last panel."""
-    drawn = next((panel for panel in axes if panel.has_data()), axes[0])
+    panel_with_data = next((panel for panel in axes if panel.has_data()), axes[0])
     for panel in axes:
         if not panel.has_data():
-            panel.set(ylabel=drawn.get_ylabel(), yscale=drawn.get_yscale(), ylim=drawn.get_ylim())
+            panel.set(
+                ylabel=panel_with_data.get_ylabel(),
+                yscale=panel_with_data.get_yscale(),
+                ylim=panel_with_data.get_ylim(),
+            )
         panel.label_outer()
-    axes[-1].set_xlabel(drawn.get_xlabel() or "time [s]")
+    axes[-1].set_xlabel(panel_with_data.get_xlabel() or "time [s]")
 
 
 def _selected_flows(

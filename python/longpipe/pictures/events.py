@@ -61,8 +61,8 @@ def loss_events(run: Run, flow: str, span_s: tuple[float, float] | None = None) 
     """
     rows = of_flow(trace(run, "events"), flow, span_s)
     kinds, causes = rows["kind"].astype(str), rows["event_cause"].astype(str)
-    drawn = kinds.isin(list(_KINDS)) & ((kinds != "reduction") | (causes == "ecn"))
-    rows, kinds, causes = rows[drawn], kinds[drawn], causes[drawn]
+    is_drawn = kinds.isin(list(_KINDS)) & ((kinds != "reduction") | (causes == "ecn"))
+    rows, kinds, causes = rows[is_drawn], kinds[is_drawn], causes[is_drawn]
     return pd.DataFrame(
         {
             "time_s": rows["time_s"],

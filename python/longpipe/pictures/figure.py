@@ -75,8 +75,8 @@ def _make_literal(artist: Figure | Axes, earlier: dict[int, object]) -> None:
         locator = axis.get_major_locator()
         if isinstance(locator, FixedLocator) and earlier.get(id(axis)) is not locator:
             labels = axis.get_major_formatter().format_ticks(list(locator()))
-            if (shown := list(map(literal, labels))) != labels:
-                axis.set_ticklabels(shown)
+            if (literals := list(map(literal, labels))) != labels:
+                axis.set_ticklabels(literals)
         ticks = (*axis.majorTicks, *axis.minorTicks)
         numeric.update(id(label) for tick in ticks for label in (tick.label1, tick.label2))
         numeric.add(id(axis.offsetText))

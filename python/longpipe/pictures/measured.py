@@ -58,30 +58,30 @@ _GAP_S: Final = 1e-4
 def measured(recording: Recording, most: int = MAX_SUBJECTS) -> Figure:
     """Draws the series of a recording over time, one panel for each kind that it has, for `most` of its subjects."""
     subjects = [subject for subject in recording.subjects if subject.series]
-    drawn = subjects[:most]
-    kinds = [kind for kind in _PANELS if any(_shown(kind, subject) for subject in drawn)]
+    shown_subjects = subjects[:most]
+    kinds = [kind for kind in _PANELS if any(_shown(kind, subject) for subject in shown_subjects)]
     note = f"{most} of {len(subjects)} {subjects[0].kind}s" if len(subjects) > most else ""
     title = titled(f"{recording.file}: {recording.source(60)}", note)
-    end_s = _end_s(recording, drawn)
+    end_s = _end_s(recording, shown_subjects)
     figure, axes = panels(max(len(kinds), 1), title, (0.0, end_s), height=2.0)
     for kind, panel in zip(kinds, axes, strict=False):
-        for color, subject in zip(PALETTE, drawn, strict=False):
+        for color, subject in zip(PALETTE, shown_subjects, strict=False):
             _draw(panel, kind, subject, color, end_s / _INTERVALS)
         panel.set_ylabel(_label(kind, end_s / _INTERVALS))
         panel.set_ylim(bottom=0)
         if kind.label.endswith("[packets]"):
             panel.yaxis.set_major_locator(MaxNLocator(integer=True))
-        _legend_of_quantities(panel, kind, drawn)
+        _legend_of_quantities(panel, kind, shown_subjects)
     if not kinds:
         axes[0].text(0.5, 0.5, "no series, only counters", ha="center", transform=axes[0].transAxes)
-    names = [Line2D([], [], color=color) for color, _ in zip(PALETTE, drawn, strict=False)]
-    legend_below(figure, names, [shortened(subject.name, _NAME) for subject in drawn])
+    names = [Line2D([], [], color=color) for color, _ in zip(PALETTE, shown_subjects, strict=False)]
+    legend_below(figure, names, [shortened(subject.name, _NAME) for subject in shown_subjects])
     return figure
 
 
-def _end_s(recording: Recording, drawn: Sequence[Subject]) -> float:
+def _end_s(recording: Recording, subjects: Sequence[Subject]) -> float:
     """Returns the end [s] of the time axis, which is above 0 also for a recording without duration."""
-    ends = [float(series.time_s.max()) for subject in drawn for series in subject.series]
+    ends = [float(series.time_s.max()) for subject in subjects for series in subject.series]
     return max([recording.duration_s, *ends]) or 1.0
 
 
@@ -108,8 +108,8 @@ def _draw(panel: Axes, kind: _Panel, subject: Subject, color: str, interval_s: f
             panel.plot(times, kind.factor * counts, color=color, **style)
             continue
         times, values = _line(series)
-        (drawn,) = panel.plot(times, kind.factor * values, color=color, lw=1.1, **style)
-        drawn.set_rasterized(len(series.numbers) > MAX_SHAPES)
+        (line,) = panel.plot(times, kind.factor * values, color=color, lw=1.1, **style)
+        line.set_rasterized(len(series.numbers) > MAX_SHAPES)
 
 
 def _line(series: Series) -> tuple[Numbers, Numbers]:
@@ -139,9 +139,9 @@ def _style(style: str) -> dict[str, Any]:
     return {"ls": "", "marker": style, "ms": 3 if style == "." else 6}
 
 
-def _legend_of_quantities(panel: Axes, kind: _Panel, drawn: Sequence[Subject]) -> None:
+def _legend_of_quantities(panel: Axes, kind: _Panel, subjects: Sequence[Subject]) -> None:
     """Adds a legend of a panel's quantities if there are several, or if the axis label does not name the quantity."""
-    quantities = dict.fromkeys(series.quantity for subject in drawn for series in _shown(kind, subject))
+    quantities = dict.fromkeys(series.quantity for subject in subjects for series in _shown(kind, subject))
     if list(quantities) in (["rate"], ["rtt"], ["backlog"]):
         return
     lines = [Line2D([], [], color=GREY, **_style(kind.styles[quantity])) for quantity in quantities]

@@ -124,7 +124,7 @@ def check_selected(kind: str, flows: Sequence[str] | None) -> None:
 def _overlay_runs(
     runs: Mapping[str, Run],
     kind: str,
-    chosen: Sequence[str] | None,
+    flow_choice: Sequence[str] | None,
     span_s: Span | None,
     unit: Unit,
     port: str | None,
@@ -133,12 +133,12 @@ def _overlay_runs(
     ax: Axes | None,
 ) -> Figure:
     """Draws a picture with a line for each run."""
-    check_selected(kind, chosen)
+    check_selected(kind, flow_choice)
     picture = kind_of(kind)
     line = picture.line
-    flows, note = list(chosen or ()), ""
+    flows, note = list(flow_choice or ()), ""
     if line is not None:
-        flows, note = one_flow(kind, chosen, runs, lambda run: line.rows(run, span_s), picture.lacks)
+        flows, note = one_flow(kind, flow_choice, runs, lambda run: line.rows(run, span_s), picture.lacks)
     first = next(iter(runs.values()))
     spans = [shown_s(run, span_s) for run in runs.values()]
     span = (min(begin for begin, _ in spans), max(end for _, end in spans))
@@ -148,36 +148,36 @@ def _overlay_runs(
         samples = trace(first, "vc_queue")
         counted = "packets" if "queue_packets" in samples else "cells"
         port = port or default_port(runs.values(), picture.port_measure)
-        drawn = {label: queue_by_flow(run, port, span_s).sum(axis=1) for label, run in runs.items()}
+        series_of = {label: queue_by_flow(run, port, span_s).sum(axis=1) for label, run in runs.items()}
         what, y_label = f"buffer of {port}", f"held [{counted}]"
     elif line is None:
-        drawn = {
+        series_of = {
             label: throughput_series(run, flows or flow_names(run.scenario), interval_s, span_s).sum(axis=1) / 1e6
             for label, run in runs.items()
         }
         what, y_label = f"data arrived{of_flows(flows)}, {averaged(interval_s)}", "throughput [Mbit/s]"
     else:
-        drawn, unit_name = _scaled(line, {label: (run, flows[0]) for label, run in runs.items()}, span_s, unit)
+        series_of, unit_name = _scaled(line, {label: (run, flows[0]) for label, run in runs.items()}, span_s, unit)
         what, y_label = f"{line.label} of {flows[0]}", f"{line.label}, {flows[0]} [{unit_name}]"
     draws_throughput = line is None and picture.port_measure is None
     if draws_throughput:
-        note = note_on_arrivals(pd.DataFrame(drawn), flows)
-    if not note and not any(series.any() for series in drawn.values()):
+        note = note_on_arrivals(pd.DataFrame(series_of), flows)
+    if not note and not any(series.any() for series in series_of.values()):
         _raise_empty(runs, line, flows, port, span_s)
     if draws_throughput:
-        shown = {label: set(flows or flow_names(run.scenario)) for label, run in runs.items()}
-        died = {label for label, run in runs.items() if shown[label].intersection(getattr(run, "died", ()))}
-        drawn = {f"{label}, died" if label in died else label: series for label, series in drawn.items()}
+        flows_of = {label: set(flows or flow_names(run.scenario)) for label, run in runs.items()}
+        died = {label for label, run in runs.items() if flows_of[label].intersection(getattr(run, "died", ()))}
+        series_of = {f"{label}, died" if label in died else label: series for label, series in series_of.items()}
     # A run without a line is in the legend, with the reason.
-    drawn = {label if len(series) else f"{label}: none": series for label, series in drawn.items()}
+    series_of = {label if len(series) else f"{label}: none": series for label, series in series_of.items()}
     names = dict.fromkeys(name_of(run) for run in runs.values())
     figure, (panel,) = panels(1, titled(f"{', '.join(names)}: {what}", note), span, height=3.6, ax=ax)
-    _draw(panel, picture, drawn, log=log)
+    _draw(panel, picture, series_of, log=log)
     if change_alike(runs.values(), span):
         mark_changes(panel, first, span)
     if draws_throughput:
         panel.set_autoscaley_on(True)
-        draw_capacities(panel, list(runs.values()), flows, max(float(series.max()) for series in drawn.values()))
+        draw_capacities(panel, list(runs.values()), flows, max(float(series.max()) for series in series_of.values()))
         panel.set_ylim(bottom=0)
     panel.set_ylabel(y_label)
     legend(figure, [panel], ax)
@@ -213,11 +213,11 @@ def _overlay_flows(
     rows = trace(run, picture.traces[0])
     sizes = rows.groupby("flow", observed=True)[line.size].max()
     rows_drawn = line.rows(run, span_s)
-    names, note = chosen_senders(run, flows, most, sizes, line.largest, drawn=rows_drawn, lacks=line.lacks)
-    drawn, unit_name = _scaled(line, {name: (run, name) for name in names}, span_s, unit)
+    names, note = chosen_senders(run, flows, most, sizes, line.largest, rows=rows_drawn, lacks=line.lacks)
+    series_of, unit_name = _scaled(line, {name: (run, name) for name in names}, span_s, unit)
     title = titled(f"{name_of(run)}: {line.label}", note)
     figure, (panel,) = panels(1, title, shown_s(run, span_s), height=3.6, ax=ax)
-    _draw(panel, picture, drawn, log=log)
+    _draw(panel, picture, series_of, log=log)
     mark_changes(panel, run, span_s)
     panel.set_ylabel(f"{line.label} [{unit_name}]")
     legend(figure, [panel], ax)
@@ -241,10 +241,10 @@ def _scaled(
     return {label: values / units[label][0] for label, values in series.items()}, next(iter(units.values()))[1]
 
 
-def _draw(panel: Axes, picture: Kind, drawn: Mapping[str, pd.Series], *, log: bool) -> None:
+def _draw(panel: Axes, picture: Kind, series_of: Mapping[str, pd.Series], *, log: bool) -> None:
     """Draws one line per label; RTT samples are dots. The axis starts at 0 for quantities other than RTTs."""
     dotted = picture.line is not None and picture.line.in_ms
-    for number, (label, values) in enumerate(drawn.items()):
+    for number, (label, values) in enumerate(series_of.items()):
         if dotted:
             (dots,) = panel.plot(values.index, values, ".", ms=2, color=color(number), label=label)
             dots.set_rasterized(len(values) > MAX_SHAPES)

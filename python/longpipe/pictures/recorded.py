@@ -173,7 +173,7 @@ def chosen_senders(
     sizes: pd.Series,
     what: str,
     *,
-    drawn: pd.DataFrame,
+    rows: pd.DataFrame,
     lacks: str,
 ) -> Chosen:
     """Returns the flows to draw as `chosen` does, for a trace of senders, which contains only connections' first paths.
@@ -192,7 +192,7 @@ def chosen_senders(
                 f"{paths[flow]!r}"
             )
     senders = [name for name in traffics if name not in paths]
-    having = set(drawn["flow"].astype(str))
+    having = set(rows["flow"].astype(str))
     able = [name for name in senders if name in having]
     if not able:
         raise EmptyPictureError(
@@ -271,7 +271,7 @@ def within(frame: pd.DataFrame, span_s: tuple[float, float] | None) -> pd.DataFr
 
 def as_steps(frame: pd.DataFrame, span_s: tuple[float, float]) -> pd.DataFrame:
     """Cuts a step function to a time span [s], with the values in force at its start and end."""
-    before = frame[frame["time_s"] < span_s[0]].tail(1).assign(time_s=span_s[0])
+    last_before = frame[frame["time_s"] < span_s[0]].tail(1).assign(time_s=span_s[0])
     inside = within(frame, span_s)
-    last = (inside if len(inside) else before).tail(1).assign(time_s=span_s[1])
-    return pd.concat([part for part in (before, inside, last) if len(part)] or [frame.head(0)], ignore_index=True)
+    last = (inside if len(inside) else last_before).tail(1).assign(time_s=span_s[1])
+    return pd.concat([part for part in (last_before, inside, last) if len(part)] or [frame.head(0)], ignore_index=True)

@@ -69,12 +69,12 @@ def read(times: np.ndarray, knot_s: np.ndarray, delay_s: np.ndarray, *, linear: 
     points, it is the delay of the second one.
     """
     latest = np.searchsorted(knot_s, times, side="right") - 1
-    before = np.maximum(latest, 0)
+    previous = np.maximum(latest, 0)
     if not linear:
-        steps: np.ndarray = delay_s[before]
+        steps: np.ndarray = delay_s[previous]
         return steps
     after = np.minimum(latest + 1, len(knot_s) - 1)
-    distance = knot_s[after] - knot_s[before]
-    share = np.divide(times - knot_s[before], distance, out=np.zeros_like(times), where=distance > 0)
-    line: np.ndarray = delay_s[before] + np.where(latest < 0, 0.0, share) * (delay_s[after] - delay_s[before])
+    distance = knot_s[after] - knot_s[previous]
+    share = np.divide(times - knot_s[previous], distance, out=np.zeros_like(times), where=distance > 0)
+    line: np.ndarray = delay_s[previous] + np.where(latest < 0, 0.0, share) * (delay_s[after] - delay_s[previous])
     return line

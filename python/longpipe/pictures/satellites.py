@@ -24,11 +24,13 @@ MAX_PAIRS: Final = 8
 @with_literal_texts
 def round_trips_over_time(round_trips: RoundTrips) -> Figure:
     """Draws the RTT [ms] and number of links of the first pairs' routes over time; a gap means that there is none."""
-    shown = range(min(MAX_PAIRS, len(round_trips.pairs)))
-    rest = f", {len(shown)} of {len(round_trips.pairs)} pairs" if len(shown) < len(round_trips.pairs) else ""
+    shown_pairs = range(min(MAX_PAIRS, len(round_trips.pairs)))
+    rest = (
+        f", {len(shown_pairs)} of {len(round_trips.pairs)} pairs" if len(shown_pairs) < len(round_trips.pairs) else ""
+    )
     span = (float(round_trips.times_s[0]), float(round_trips.times_s[-1]) or 1.0)
     figure, (above, below) = panels(2, f"Round trips over {round_trips.constellation.name}{rest}", span)
-    for pair in shown:
+    for pair in shown_pairs:
         color, label = PALETTE[pair % len(PALETTE)], round_trips.label(pair)
         finite = np.isfinite(round_trips.rtt_s[:, pair])
         rtt_ms = np.where(finite, 1e3 * round_trips.rtt_s[:, pair], np.nan)
@@ -81,8 +83,10 @@ def satellite_map(round_trips: RoundTrips, at_s: float) -> Figure:
     axes.plot(_wrapped(places[:, 0]), places[:, 1], "^", color=VERMILION, ms=5, label="stations")
     if len(round_trips.stations) <= MAX_PAIRS:
         for station in round_trips.stations:
-            where = (float(_wrapped(np.array(station.longitude_deg))), station.latitude_deg)
-            axes.annotate(station.name, where, xytext=(4, 4), textcoords="offset points", fontsize="small", color=BLUE)
+            position = (float(_wrapped(np.array(station.longitude_deg))), station.latitude_deg)
+            axes.annotate(
+                station.name, position, xytext=(4, 4), textcoords="offset points", fontsize="small", color=BLUE
+            )
     axes.set(xlim=(-180, 180), ylim=(-90, 90), xlabel="longitude [degree]", ylabel="latitude [degree]")
     axes.set_xticks(range(-180, 181, 60))
     axes.set_yticks(range(-90, 91, 30))

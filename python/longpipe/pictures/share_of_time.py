@@ -26,34 +26,22 @@ def time_shares(run: Run, flow: str) -> pd.Series:
     afterwards. All shares are NaN if the flow sent nothing, or only one burst.
     """
     windows, config = of_flow(trace(run, "cwnd"), flow), config_of(run.scenario, flow)
-    rows = of_flow(trace(run, "sequence"), flow)
-    # Kinds of events in the trace: 0 is a transmission, 1 an ACK.
-    is_ack, is_sent = (rows["event"] == kind for kind in (1, 0))
-    if not is_sent.any():
+    states = _sender_states(of_flow(trace(run, "sequence"), flow))
+    if not states["is_transmission"].any():
         return pd.Series(np.nan, index=list(CAUSES), name=flow)
-    acknowledged = rows["sequence_bytes"].where(is_ack, 0).cummax()
-    highest_sent = (rows["sequence_bytes"] + rows["length_bytes"]).where(is_sent, 0).cummax()
-    # A window is full if one segment more than the data in flight would exceed it.
-    states = pd.DataFrame(
-        {
-            "time_s": rows["time_s"],
-            "with_next_segment": highest_sent - acknowledged + config["mss_bytes"],
-            "sent": highest_sent,
-        }
-    )
-    # Only the state after the last of several events at the same time counts.
-    states = states.groupby("time_s", sort=True).last()
     times_s = states.index.to_numpy()
     repairs = loss_repairs(run, flow)
     # The cause is constant between neighboring edges: an event of the sender, or the start or end of a repair.
     edges = np.unique([*times_s, *np.clip([edge for repair in repairs for edge in repair], times_s[0], None)])
     available = _available_bytes(run, flow)
-    has_completed = 0 < available <= acknowledged.max()
-    end_s = rows["time_s"][is_sent].max() if has_completed else shown_s(run, None)[1]
+    has_completed = 0 < available <= states["acknowledged"].max()
+    end_s = times_s[states["is_transmission"]].max() if has_completed else shown_s(run, None)[1]
     lengths_s = np.diff(np.append(edges, end_s).clip(max=end_s))
     if not lengths_s.any():
         return pd.Series(np.nan, index=list(CAUSES), name=flow)
-    with_next, sent = (states[name].to_numpy()[_latest(times_s, edges)] for name in ("with_next_segment", "sent"))
+    sent, acknowledged = (states[name].to_numpy()[_latest(times_s, edges)] for name in ("sent", "acknowledged"))
+    # A window is full if one segment more than the data in flight would exceed it.
+    with_next = sent - acknowledged + config["mss_bytes"]
     cwnd = windows["cwnd_bytes"].to_numpy()[_latest(windows["time_s"].to_numpy(), edges)]
     repairing = np.any([(edges >= begin) & (edges < end) for begin, end in repairs], axis=0) if repairs else False
     paced = _is_paced(run, flow, edges) & (sent < available)
@@ -64,6 +52,26 @@ def time_shares(run: Run, flow: str) -> pd.Series:
     )
     shares: pd.Series[float] = pd.Series(lengths_s).groupby(causes).sum() / lengths_s.sum()
     return shares.reindex(list(CAUSES), fill_value=0.0).rename(flow)
+
+
+def _sender_states(rows: pd.DataFrame) -> pd.DataFrame:
+    """Returns the highest bytes that were sent and acknowledged after each event of `traces.sequence`, by time.
+
+    `is_transmission` is whether a segment was sent at that time.
+    """
+    # Kinds of events in the trace: 0 is a transmission, 1 an ACK.
+    is_sent, is_ack = (rows["event"] == kind for kind in (0, 1))
+    states = pd.DataFrame(
+        {
+            "time_s": rows["time_s"],
+            "sent": (rows["sequence_bytes"] + rows["length_bytes"]).where(is_sent, 0).cummax(),
+            "acknowledged": rows["sequence_bytes"].where(is_ack, 0).cummax(),
+            "is_transmission": is_sent,
+        }
+    )
+    # Only the state after the last of several events at the same time counts.
+    by_time = states.groupby("time_s", sort=True)
+    return by_time.last().assign(is_transmission=by_time["is_transmission"].any())
 
 
 def _latest(times: npt.NDArray[np.float64], edges: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:

@@ -127,8 +127,8 @@ def color(number: int) -> str:
     """Returns the color of the line with this number, from the user's `axes.prop_cycle` or from the palette."""
     if _unset("axes.prop_cycle"):
         return PALETTE[number % len(PALETTE)]
-    own = mpl.rcParams["axes.prop_cycle"].by_key().get("color", PALETTE)
-    return str(own[number % len(own)])
+    cycle = mpl.rcParams["axes.prop_cycle"].by_key().get("color", PALETTE)
+    return str(cycle[number % len(cycle)])
 
 
 def text_color(image: AxesImage, value: float) -> str:
@@ -212,9 +212,9 @@ def legend(figure: Figure, axes: list[Axes], ax: Axes | None = None, title: str 
     if ax is not None and _ONE_LEGEND.get():
         return
     if ax is not None:
-        shown = {_key(entry) for panel in figure.axes if panel is not ax for entry in _explained(panel)}
+        explained = {_key(entry) for panel in figure.axes if panel is not ax for entry in _explained(panel)}
         entries = zip(*ax.get_legend_handles_labels(), strict=True)
-        new = {label: handle for handle, label in entries if _key((handle, label)) not in shown}
+        new = {label: handle for handle, label in entries if _key((handle, label)) not in explained}
         if new:
             _legend_above_data(ax, new, title)
         return
@@ -226,23 +226,23 @@ def legend(figure: Figure, axes: list[Axes], ax: Axes | None = None, title: str 
 
 def legend_below(figure: Figure, handles: Iterable[Any], labels: Iterable[str], title: str | None = None) -> None:
     """Draws a legend below all panels that is at most as wide as the figure."""
-    shown = list(handles)
+    entries = list(handles)
 
     def draw(words: list[str], columns: int) -> Legend:
-        return figure.legend(shown, words, title=title, loc="outside lower center", ncols=columns, frameon=False)
+        return figure.legend(entries, words, title=title, loc="outside lower center", ncols=columns, frameon=False)
 
-    if shown:
+    if entries:
         _draw_within(figure.bbox.width, draw, list(map(literal, labels)))
 
 
 def _draw_within(width: float, draw: Callable[[list[str], int], Legend], labels: list[str]) -> Legend:
     """Draws a legend in as many columns as fit into a width [pixels], and wraps labels that are longer than a line."""
     for columns in range(len(labels) if len(labels) <= MAX_COLUMNS else MAX_COLUMNS - 1, 0, -1):
-        own = draw(labels, columns)
-        needed = own.get_window_extent().width
+        legend = draw(labels, columns)
+        needed = legend.get_window_extent().width
         if needed <= width:
-            return own
-        own.remove()
+            return legend
+        legend.remove()
     letters = int(max(map(len, labels)) * width / needed) - KEY_LETTERS
     return draw(["\n".join(textwrap.wrap(label, max(letters, KEY_LETTERS))) for label in labels], 1)
 
@@ -299,17 +299,17 @@ def _legend_above_data(ax: Axes, entries: dict[str, Any], title: str | None) -> 
 
 def _explained(panel: Axes) -> list[tuple[Any, str]]:
     """Returns the handles and labels in a panel's legend."""
-    if (own := panel.get_legend()) is None:
+    if (legend := panel.get_legend()) is None:
         return []
-    words = {text.get_text() for text in own.get_texts()}
+    words = {text.get_text() for text in legend.get_texts()}
     return [entry for entry in zip(*panel.get_legend_handles_labels(), strict=True) if literal(entry[1]) in words]
 
 
 def _key(entry: tuple[Any, str]) -> tuple[str, str]:
     """Returns the label and color of a legend's entry; a known label with another color is a separate entry."""
     handle, label = entry
-    drawn = handle[0] if isinstance(handle, tuple | list) else handle
-    read = getattr(drawn, "get_color", None) or getattr(drawn, "get_facecolor", None)
+    artist = handle[0] if isinstance(handle, tuple | list) else handle
+    read = getattr(artist, "get_color", None) or getattr(artist, "get_facecolor", None)
     return label, "" if read is None else str(mpl.colors.to_rgba_array(read()).tolist())
 
 

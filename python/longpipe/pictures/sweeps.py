@@ -147,14 +147,14 @@ def _measured(study: Study, runs: pd.DataFrame, y: str | None) -> Readable:
     return readable(y, study.design.asked)
 
 
-def _check_even(runs: pd.DataFrame, drawn: list[str], averaged: list[str]) -> None:
+def _check_even(runs: pd.DataFrame, axes: list[str], averaged: list[str]) -> None:
     """Raises ScenarioError unless each drawn mean is over equally many runs of each level of each averaged factor."""
     for name in averaged:
-        counts = runs.pivot_table("seed", drawn, name, aggfunc="count", fill_value=0, sort=False).to_numpy()
+        counts = runs.pivot_table("seed", axes, name, aggfunc="count", fill_value=0, sort=False).to_numpy()
         if counts.min() != counts.max():
             first = runs[name].iloc[0]
             raise ScenarioError(
-                f"factor: {name!r} also varies, differently at each {' and '.join(drawn)}; needs runs of one level, "
+                f"factor: {name!r} also varies, differently at each {' and '.join(axes)}; needs runs of one level, "
                 f"as where (--where) '{name}={first}'"
             )
 
@@ -191,45 +191,10 @@ def sweep(
     lines = list(means.groupby(by, sort=False)) if by else [("", means)]
     for number, (name, rows) in enumerate(lines):
         ordered = rows.assign(at=rows[x].map(axis.at)).sort_values("at")
-        error = np.stack([ordered["mean"] - ordered["low"], ordered["high"] - ordered["mean"]]) / measure.scale
-        own_color = color(number)
-        aside = 0.0 if axis.numeric else _offset(number, len(lines), _ASIDE, _ALL_ASIDE)
-        aside_bars = _offset(number, len(lines), _BARS, _ALL_BARS) if axis.numeric else aside
-        beyond = ordered["mean"] <= 0 if log else ordered["mean"].isna()
-        panel.errorbar(
-            ordered["at"],
-            ordered["mean"].mask(beyond) / measure.scale,
-            # Points without an interval have no bar, whose caps would look like a horizontal interval.
-            yerr=np.where((error > 0).any(axis=0), np.nan_to_num(error).clip(min=0), np.nan),
-            fmt="none",
-            ecolor=own_color,
-            elinewidth=1.3,
-            capsize=3,
-            transform=panel.transData + _moved(panel, aside_bars),
-        )
-        panel.plot(
-            ordered["at"],
-            ordered["mean"].mask(beyond) / measure.scale,
-            color=own_color,
-            # Points at levels without an order are not connected.
-            ls="-" if axis.numeric else "none",
-            marker="o",
-            ms=4 if axis.numeric else 6,
-            lw=1.3,
-            label=str(name),
-            transform=panel.transData + _moved(panel, aside),
-        )
-        _cross(panel, ordered[ordered["undefined"] > 0], own_color, aside)
-        if log:
-            _below(panel, ordered[beyond], own_color, aside)
+        _draw_line(panel, ordered, str(name), (number, len(lines)), measure, axis, log=log)
     _levels_along(panel, axis)
     if log:
-        edges = (means[["mean", "low", "high"]] / measure.scale).to_numpy()
-        above = edges[np.isfinite(edges) & (edges > 0)]
-        if not above.size:
-            raise ScenarioError(f"log: {measure.name} has no value above 0; needs a linear axis")
-        logarithmic(panel, "y")
-        panel.set_ylim(above.min() / 1.1, above.max() * 1.1)
+        _logarithmic_range(panel, means, measure)
     else:
         _range_up(panel, means[["mean", "low", "high"]] / measure.scale, from_zero=from_zero)
     beyond_linear = f" above {axis.linear_to:g}" if axis.linear_to else ""
@@ -246,6 +211,55 @@ def sweep(
     if by:
         legend(figure, [panel], ax, by)
     return figure
+
+
+def _draw_line(
+    panel: Axes, rows: pd.DataFrame, label: str, place: tuple[int, int], measure: Readable, axis: _Axis, *, log: bool
+) -> None:
+    """Draws the means of one line with their intervals; `place` is its number and the number of lines."""
+    number, count = place
+    line_color = color(number)
+    aside = 0.0 if axis.numeric else _offset(number, count, _ASIDE, _ALL_ASIDE)
+    aside_bars = _offset(number, count, _BARS, _ALL_BARS) if axis.numeric else aside
+    error = np.stack([rows["mean"] - rows["low"], rows["high"] - rows["mean"]]) / measure.scale
+    beyond = rows["mean"] <= 0 if log else rows["mean"].isna()
+    means = rows["mean"].mask(beyond) / measure.scale
+    panel.errorbar(
+        rows["at"],
+        means,
+        # Points without an interval have no bar, whose caps would look like a horizontal interval.
+        yerr=np.where((error > 0).any(axis=0), np.nan_to_num(error).clip(min=0), np.nan),
+        fmt="none",
+        ecolor=line_color,
+        elinewidth=1.3,
+        capsize=3,
+        transform=panel.transData + _moved(panel, aside_bars),
+    )
+    panel.plot(
+        rows["at"],
+        means,
+        color=line_color,
+        # Points at levels without an order are not connected.
+        ls="-" if axis.numeric else "none",
+        marker="o",
+        ms=4 if axis.numeric else 6,
+        lw=1.3,
+        label=label,
+        transform=panel.transData + _moved(panel, aside),
+    )
+    _cross(panel, rows[rows["undefined"] > 0], line_color, aside)
+    if log:
+        _below(panel, rows[beyond], line_color, aside)
+
+
+def _logarithmic_range(panel: Axes, means: pd.DataFrame, measure: Readable) -> None:
+    """Makes the vertical axis logarithmic; raises ScenarioError if no value is above 0."""
+    values = (means[["mean", "low", "high"]] / measure.scale).to_numpy()
+    positive = values[np.isfinite(values) & (values > 0)]
+    if not positive.size:
+        raise ScenarioError(f"log: {measure.name} has no value above 0; needs a linear axis")
+    logarithmic(panel, "y")
+    panel.set_ylim(positive.min() / 1.1, positive.max() * 1.1)
 
 
 @with_literal_texts
@@ -349,8 +363,8 @@ def _range_up(panel: Axes, edges: pd.DataFrame, *, from_zero: bool) -> None:
 def _decimals(values: np.ndarray) -> int:
     """Returns the number of decimals with which the largest value has three significant digits, and the range two."""
     sizes = [(float(np.abs(values).max()), 2), (float(np.ptp(values)), 1)] if values.size else []
-    wanted = [digits - math.floor(math.log10(size)) for size, digits in sizes if size > 0]
-    return min(_MAX_DECIMALS, max(0, *wanted)) if wanted else 0
+    decimals = [digits - math.floor(math.log10(size)) for size, digits in sizes if size > 0]
+    return min(_MAX_DECIMALS, max(0, *decimals)) if decimals else 0
 
 
 def _panel(ax: Axes | None) -> tuple[Figure, Axes]:

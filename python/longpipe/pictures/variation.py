@@ -119,25 +119,27 @@ def variation_shares(analyses: Sequence[Anova]) -> pd.DataFrame:
 def variation_explained(*analyses: Anova) -> Figure:
     """Draws the allocation of variation with one bar per component and response."""
     shares = variation_shares(analyses)
-    shown = shares if len(shares) <= MAX_BARS else pd.concat([shares.iloc[: MAX_BARS - 1], shares.iloc[[-1]]])
-    figure = Picture(figsize=(8, 1.3 + 0.2 * len(shown) * (1 + len(analyses))), layout="constrained")
+    largest = shares if len(shares) <= MAX_BARS else pd.concat([shares.iloc[: MAX_BARS - 1], shares.iloc[[-1]]])
+    figure = Picture(figsize=(8, 1.3 + 0.2 * len(largest) * (1 + len(analyses))), layout="constrained")
     axes = figure.subplots()
     height = 0.8 / len(analyses)
-    for i, response in enumerate(shown.columns):
-        places = np.arange(len(shown)) + (i - (len(analyses) - 1) / 2) * height
-        bars = axes.barh(places, shown[response], height, color=COLORS[i % len(COLORS)], label=str(response))
+    for i, response in enumerate(largest.columns):
+        places = np.arange(len(largest)) + (i - (len(analyses) - 1) / 2) * height
+        bars = axes.barh(places, largest[response], height, color=COLORS[i % len(COLORS)], label=str(response))
         # The error is drawn in a paler color, because it is variation that the factors do not explain.
         bars[-1].set_alpha(0.4)
-        axes.bar_label(bars, [f"{value:.1f} %" for value in shown[response]], padding=3, fontsize=font_points(8))
-    axes.set_yticks(np.arange(len(shown)), list(shown.index))
+        axes.bar_label(bars, [f"{value:.1f} %" for value in largest[response]], padding=3, fontsize=font_points(8))
+    axes.set_yticks(np.arange(len(largest)), list(largest.index))
     axes.invert_yaxis()
-    axes.set_xlim(0, 1.12 * float(shown.to_numpy().max()))
+    axes.set_xlim(0, 1.12 * float(largest.to_numpy().max()))
     axes.set_xlabel("share of total variation [%]")
     _plain(axes, "x")
     if len(analyses) > 1:
         axes.legend(frameon=False)
-    hidden = "" if len(shown) == len(shares) else f"; {len(shares) - len(shown)} smaller ones left out"
-    figure.suptitle(f"Variation explained in {' and '.join(map(str, shown.columns))}{hidden}", fontsize=font_points(10))
+    hidden = "" if len(largest) == len(shares) else f"; {len(shares) - len(largest)} smaller ones left out"
+    figure.suptitle(
+        f"Variation explained in {' and '.join(map(str, largest.columns))}{hidden}", fontsize=font_points(10)
+    )
     return figure
 
 

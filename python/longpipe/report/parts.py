@@ -227,17 +227,17 @@ def _finding(condition: Mapping[str, Any]) -> Finding:
         math.nan if condition[name] is None else float(condition[name])
         for name in ("above", "below", "mean", "low", "high", "compared")
     )
-    wanted = " and ".join(
+    expectation = " and ".join(
         f"{sign} {number(limit)}" for sign, limit in ((">", above), ("<", below)) if not math.isnan(limit)
     )
     interval = ""
     if not math.isnan(low):
         interval = "exact" if low == high == mean else f"{number(low)} to {number(high)}"
     words = f"{condition['quantity']}: {number(mean)}" + (f", interval {interval}" if interval else "")
-    words += f"; wanted {wanted}" + ("" if math.isnan(compared) else f"; {condition['source']} {number(compared)}")
+    words += f"; wanted {expectation}" + ("" if math.isnan(compared) else f"; {condition['source']} {number(compared)}")
     return Finding(
         condition["quantity"],
-        wanted,
+        expectation,
         Cell(number(mean), mean),
         interval,
         "" if math.isnan(compared) else number(compared),
@@ -248,9 +248,9 @@ def _finding(condition: Mapping[str, Any]) -> Finding:
 
 def _span(above: float, below: float, mean: float, low: float, high: float, compared: float, words: str) -> Span:
     """Returns the positions of limits, interval and mean on a common axis from 0 to 1."""
-    shown = [value for value in (above, below, mean, low, high, compared) if not math.isnan(value)]
-    margin = 0.15 * (max(shown) - min(shown)) or 1.0
-    lowest, highest = min(shown) - margin, max(shown) + margin
+    values = [value for value in (above, below, mean, low, high, compared) if not math.isnan(value)]
+    margin = 0.15 * (max(values) - min(values)) or 1.0
+    lowest, highest = min(values) - margin, max(values) + margin
 
     def position(value: float) -> float:
         return (value - lowest) / (highest - lowest)

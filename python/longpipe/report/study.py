@@ -61,15 +61,17 @@ def page(study: Study, responses: Sequence[str] = ()) -> str:
         if response not in measures:
             raise ScenarioError(f"--response: {response!r} is not a measure; {nearest(response, measures)}")
     measured = [measure.name for measure in study.design.asked if measure.name in measures]
-    chosen = tuple(dict.fromkeys(responses)) or tuple(measured) or tuple(name for name in INDEXES if name in measures)
-    analyses = [_analysis(study, finished, response, palette) for response in chosen]
+    response_names = (
+        tuple(dict.fromkeys(responses)) or tuple(measured) or tuple(name for name in INDEXES if name in measures)
+    )
+    analyses = [_analysis(study, finished, response, palette) for response in response_names]
     tables: dict[str, pd.DataFrame] = {"runs": runs, "points": _points(study, finished, measures)}
-    for response, (_, fitted) in zip(chosen, analyses, strict=True):
+    for response, (_, fitted) in zip(response_names, analyses, strict=True):
         if fitted is not None:
             tables |= {f"{response}-variation": fitted.variation, f"{response}-effects": fitted.effects(LEVEL)}
-    means, every = _results(study, finished, measures, chosen), _runs(study, runs, measures)
+    means, every = _results(study, finished, measures, response_names), _runs(study, runs, measures)
     sections = (
-        Section("results", "Results", parts=(*_curves(study, chosen, palette), means, every)),
+        Section("results", "Results", parts=(*_curves(study, response_names, palette), means, every)),
         *_failures(study, runs),
         *(section for section, _ in analyses),
         design.section(study, palette),
@@ -107,11 +109,11 @@ def _points(study: Study, finished: pd.DataFrame, measures: list[str]) -> pd.Dat
     return pd.DataFrame(rows)
 
 
-def _curves(study: Study, chosen: Sequence[str], palette: Palette) -> Iterator[Picture]:
+def _curves(study: Study, response_names: Sequence[str], palette: Palette) -> Iterator[Picture]:
     """Returns each response as curves over a numeric factor, if there is one, a line per level of the other factor."""
     factors = sorted((factor for factor in study.design.factors), key=lambda factor: not numeric(factor.levels))
     names = [factor.name for factor in factors]
-    for response in chosen if len(names) <= MAX_CURVED else ():
+    for response in response_names if len(names) <= MAX_CURVED else ():
         try:
             figure = sweep(study, names[0], response, names[1] if len(names) > 1 else None)
         except ScenarioError:
@@ -122,33 +124,33 @@ def _curves(study: Study, chosen: Sequence[str], palette: Palette) -> Iterator[P
         yield Picture(name, drawing.title, drawing.alt, drawing.svg)
 
 
-def _results(study: Study, finished: pd.DataFrame, measures: list[str], chosen: Sequence[str]) -> Grid:
+def _results(study: Study, finished: pd.DataFrame, measures: list[str], response_names: Sequence[str]) -> Grid:
     """Returns the table of means per point, with intervals for the chosen measures."""
-    shown = {name: readable(name, study.design.asked) for name in measures}
+    readable_of = {name: readable(name, study.design.asked) for name in measures}
     points = _points(study, finished, measures)
     levels = list(study.design.levels(1))
-    further = [name for name in measures if name not in chosen]
+    further = [name for name in measures if name not in response_names]
     columns = (
         *(Column(name, number=is_numeric_dtype(points[name])) for name in (*levels, "runs")),
-        *(Column(f"{shown[name].head} ±95\N{NO-BREAK SPACE}%", number=True) for name in chosen),
-        *(Column(shown[name].head, number=True) for name in further),
+        *(Column(f"{readable_of[name].head} ±95\N{NO-BREAK SPACE}%", number=True) for name in response_names),
+        *(Column(readable_of[name].head, number=True) for name in further),
     )
     rows = []
     for row in points.to_dict("records"):
         cells = [_cell(row[name]) for name in (*levels, "runs")]
-        cells += [_mean(row, shown[name], interval=True) for name in chosen]
-        cells += [_mean(row, shown[name], interval=False) for name in further]
+        cells += [_mean(row, readable_of[name], interval=True) for name in response_names]
+        cells += [_mean(row, readable_of[name], interval=False) for name in further]
         rows.append(tuple(cells))
     note = "Means over seeds; ± is followed by half of the 95 % interval of the mean."
     return Grid("points", "Means by point", columns, tuple(rows[:MAX_ROWS]), note=note, closed=len(rows) > MAX_ROWS)
 
 
-def _mean(row: dict[Any, Any], shown: Readable, *, interval: bool) -> Cell:
-    name = shown.column
-    value = float(row.get(f"{name}_mean", math.nan)) / shown.scale
+def _mean(row: dict[Any, Any], unit: Readable, *, interval: bool) -> Cell:
+    name = unit.column
+    value = float(row.get(f"{name}_mean", math.nan)) / unit.scale
     if math.isnan(value):
         return Cell(NOTHING)
-    margin = (row[f"{name}_mean_high"] - row[f"{name}_mean_low"]) / 2 / shown.scale
+    margin = (row[f"{name}_mean_high"] - row[f"{name}_mean_low"]) / 2 / unit.scale
     if not interval:
         return Cell(number(value), value)
     return Cell(with_margin(value, margin, 3), value)
@@ -161,13 +163,13 @@ def _cell(value: Any) -> Cell:  # noqa: ANN401 - a level
 
 
 def _runs(study: Study, runs: pd.DataFrame, measures: list[str]) -> Grid:
-    shown = runs.drop(columns=["digest", "message"]).head(MAX_ROWS)
-    units = [readable(name, study.design.asked) for name in measures if name in shown]
-    shown = shown.assign(**{unit.column: shown[unit.column] / unit.scale for unit in units if unit.scale != 1})
+    table = runs.drop(columns=["digest", "message"]).head(MAX_ROWS)
+    units = [readable(name, study.design.asked) for name in measures if name in table]
+    table = table.assign(**{unit.column: table[unit.column] / unit.scale for unit in units if unit.scale != 1})
     note = f"The first {MAX_ROWS} of {len(runs)}; runs.csv has all." if len(runs) > MAX_ROWS else ""
     heads = {unit.column: unit.head for unit in units}
-    shown = shown.assign(finished_at=shown["finished_at"].astype(str))
-    shown_runs = grid(shown, "runs", "Every run", note=note, heads=heads, digits=4)
+    table = table.assign(finished_at=table["finished_at"].astype(str))
+    shown_runs = grid(table, "runs", "Every run", note=note, heads=heads, digits=4)
     return replace(shown_runs, closed=True)
 
 
@@ -176,7 +178,7 @@ def _analysis(study: Study, finished: pd.DataFrame, response: str, palette: Pale
     name, unit = f"analysis-{response}", readable(response, study.design.asked)
     title = f"What explains {unit.name}"
     try:
-        own = fitted = study.design.anova(finished, response)
+        responses = fitted = study.design.anova(finished, response)
         if unit.unit:
             fitted = study.design.anova(finished.assign(**{unit.head: finished[response] / unit.scale}), unit.head)
     except ScenarioError as error:
@@ -195,21 +197,21 @@ def _analysis(study: Study, finished: pd.DataFrame, response: str, palette: Pale
         grid(fitted.effects(LEVEL), f"{name}-effects", f"Effects, with {100 * LEVEL:g} % intervals"),
         grid(checks, f"{name}-checks", "Validity of the assumptions"),
     )
-    drawn, refused = [], []
+    pictures, refused = [], []
     for figure in (draw.main_effects, draw.interactions, draw.variation_explained, draw.residuals):
         try:
             drawing = inline(to_svg(figure(fitted), figure.__name__), f"{name}-{figure.__name__}", palette)
-            drawn.append(Picture(f"{name}-figure-{figure.__name__}", drawing.title, drawing.alt, drawing.svg))
+            pictures.append(Picture(f"{name}-figure-{figure.__name__}", drawing.title, drawing.alt, drawing.svg))
         except ScenarioError as error:
             refused.append(f"No figure of {figure.__name__.replace('_', ' ')}: {error}.")
-    return Section(name, title, (*lead, *refused), (facts, *drawn, *tables)), own
+    return Section(name, title, (*lead, *refused), (facts, *pictures, *tables)), responses
 
 
 def _failures(study: Study, runs: pd.DataFrame) -> Iterator[Section]:
     failed = runs[runs["state"] == "failed"]
     if len(failed):
-        shown = failed[["point", *study.design.levels(1), "seed", "message"]]
-        yield Section("failures", "Failures", parts=(grid(shown, "failed-runs", "Runs that failed"),))
+        table = failed[["point", *study.design.levels(1), "seed", "message"]]
+        yield Section("failures", "Failures", parts=(grid(table, "failed-runs", "Runs that failed"),))
 
 
 def _provenance(study: Study, runs: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> Section:
@@ -230,8 +232,8 @@ def _provenance(study: Study, runs: pd.DataFrame, tables: dict[str, pd.DataFrame
         "made": f"{study.status().created_at:%Y-%m-%d %H:%M} UTC",
     }
     scenarios = runs[["point", "digest"]].drop_duplicates().astype({"digest": str})
-    shown = grid(scenarios, "scenarios", "Scenarios, by the hash of every setting")
+    table = grid(scenarios, "scenarios", "Scenarios, by the hash of every setting")
     files = {f"{name}.csv": frame.to_csv(index=False) for name, frame in tables.items()}
     files |= {"scenario.toml": study.design.base.to_toml(), "design.json": to_json(study.design)}
     data = Downloads(tuple(download(name, text.encode()) for name, text in files.items()))
-    return Section("provenance", "Provenance and data", parts=(Facts(tuple(facts.items())), shown, data))
+    return Section("provenance", "Provenance and data", parts=(Facts(tuple(facts.items())), table, data))

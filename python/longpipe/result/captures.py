@@ -52,7 +52,7 @@ def core_places(resolved: Mapping[str, Any], captures: Mapping[str, str | Path])
     hosts = {node["name"]: i for i, node in enumerate(resolved["nodes"]) if node["kind"] == "host"}
     links = {f"{names[link['from']]}->{names[link['to']]}": i for i, link in enumerate(resolved["links"])}
     places: list[CorePlace] = []
-    seen: dict[Path, str] = {}
+    place_of_file: dict[Path, str] = {}
     for place, path in captures.items():
         kind, _, name = place.partition(":")
         index_of = {"host": hosts, "link": links}.get(kind)
@@ -60,7 +60,7 @@ def core_places(resolved: Mapping[str, Any], captures: Mapping[str, str | Path])
             raise ScenarioError(f"capture: {place!r}; needs host:NAME or link:NAME->NAME")
         if name not in index_of:
             raise ScenarioError(f"capture: {name!r} is not a {kind}; {_instead(resolved, kind, name, index_of)}")
-        if (other := seen.setdefault(Path(path).absolute(), place)) != place:
+        if (other := place_of_file.setdefault(Path(path).absolute(), place)) != place:
             raise ScenarioError(f"capture {place}: {path} is the file of {other}; needs a separate file")
         check_file(f"capture {place}", Path(path))
         places.append((kind, index_of[name], str(path)))

@@ -106,11 +106,11 @@ class Result:
     def __repr__(self) -> str:
         """Returns a summary of the run in a few lines."""
         numbers = {**self.efficiencies, "fairness": self.fairness}
-        shown = ", ".join(f"{name} {value:.3f}" for name, value in numbers.items() if not math.isnan(value))
+        texts = ", ".join(f"{name} {value:.3f}" for name, value in numbers.items() if not math.isnan(value))
         limited = "; ".join(limit_lines(self.flow_limits))
         return (
             f"Result of {self.scenario.name!r}, seed {self.seed}: {self.scenario.duration}, "
-            f"{len(self._throughputs_bps)} flows, {self.total_bps / 1e6:.3f} Mbit/s in total, {shown}\n"
+            f"{len(self._throughputs_bps)} flows, {self.total_bps / 1e6:.3f} Mbit/s in total, {texts}\n"
             + "\n".join([f"limited by {limited}", *filter(None, [self.warm_up])])
             + "".join(f"\nwarning: {line}" for line in self.warnings)
         )
@@ -279,8 +279,8 @@ class Result:
         frame, resolved = _named(columns, self.names), self.scenario.resolved
         ideal, codes = np.full(len(frame), np.nan), np.asarray(columns["flow"], dtype=np.int64)
         for code in np.unique(codes):
-            own = codes == code
-            ideal[own] = slowdowns.ideal_s(resolved, code, frame["size_bytes"].to_numpy(dtype=float)[own])
+            is_of_flow = codes == code
+            ideal[is_of_flow] = slowdowns.ideal_s(resolved, code, frame["size_bytes"].to_numpy(dtype=float)[is_of_flow])
         return frame.assign(slowdown=(frame["completion_s"] - frame["arrival_s"]) / ideal)
 
     @cached_property
@@ -736,7 +736,7 @@ def _timeouts(scenario: Scenario, parts: Mapping[str, Columns]) -> list[float]:
     # Further paths of a connection have no row of their own in `stacks`.
     timeouts_of |= {flow["name"]: math.nan for flow in scenario.resolved["flows"] if "of" in flow["traffic"]}
     flows = parts["flows"]
-    counts = [timeouts_of.get(flow, own) for flow, own in zip(flows["flow"], flows["timeouts"], strict=True)]
+    counts = [timeouts_of.get(flow, timeouts) for flow, timeouts in zip(flows["flow"], flows["timeouts"], strict=True)]
     return list(map(int, counts)) if all(float(count).is_integer() for count in counts) else counts
 
 

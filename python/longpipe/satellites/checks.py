@@ -35,13 +35,13 @@ _ERRORS: Final = {
 }
 
 
-def check_satellite(where: str, satellite: Any) -> None:  # noqa: ANN401 - a Satrec, which sgp4 does not type
+def check_satellite(location: str, satellite: Any) -> None:  # noqa: ANN401 - a Satrec, which sgp4 does not type
     """Raises a ScenarioError that names `where` unless SGP4 yields a position at the elements' epoch."""
     code, place, _ = satellite.sgp4(satellite.jdsatepoch, satellite.jdsatepochF)
     code = code or satellite.error or (0 if all(map(math.isfinite, place)) else 7)
     if code:
         raise ScenarioError(
-            f"{where}: {_words(code)} at the epoch, according to SGP4; needs elements of a satellite in orbit"
+            f"{location}: {_words(code)} at the epoch, according to SGP4; needs elements of a satellite in orbit"
         )
 
 

@@ -180,7 +180,8 @@ class Constellation:
         satellites = [self.satellites[number] for number in placed.tolist()]
         days, fraction = _julian(self.epoch)
         since_min = MINUTES_PER_DAY * np.array(
-            [days - one.jdsatepoch + fraction - one.jdsatepochF for one in satellites], dtype=np.float64
+            [days - satellite.jdsatepoch + fraction - satellite.jdsatepochF for satellite in satellites],
+            dtype=np.float64,
         )
         links: np.ndarray = placed[grid_links(satellites, since_min)].reshape(-1, 2)
         return links
@@ -193,7 +194,7 @@ class Constellation:
         if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS:
             if int(text) < count:
                 return int(text)
-            catalog = [number for number, one in enumerate(self.satellites) if one.satnum == int(text)]
+            catalog = [number for number, satellite in enumerate(self.satellites) if satellite.satnum == int(text)]
             if catalog:
                 return catalog[0]
         raise ScenarioError(

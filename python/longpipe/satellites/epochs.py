@@ -12,7 +12,7 @@ EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _PS_PER_US: Final = 10**6
 
 
-def utc(where: str, text: str) -> datetime:
+def utc(location: str, text: str) -> datetime:
     """Returns the time, in UTC, that an ISO 8601 text states; a text without a time zone is in UTC.
 
     For any other text, raises a ScenarioError that names `where`.
@@ -20,7 +20,7 @@ def utc(where: str, text: str) -> datetime:
     try:
         return _parsed(text)
     except (ValueError, OverflowError):
-        raise ScenarioError(f"{where}: {shown(text)}; needs a date and time, as in 2026-11-22T12:00") from None
+        raise ScenarioError(f"{location}: {shown(text)}; needs a date and time, as in 2026-11-22T12:00") from None
 
 
 def instant_of_shell(text: str) -> datetime:

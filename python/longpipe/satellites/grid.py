@@ -28,9 +28,14 @@ def grid_links(satellites: Sequence[Any], since_min: np.ndarray) -> np.ndarray:
     adjacent plane, with the nearest argument of latitude relative to the median difference between the two planes.
     """
     nodes_deg = np.array(
-        [math.degrees(one.nodeo + one.nodedot * t) for one, t in zip(satellites, since_min, strict=True)]
+        [
+            math.degrees(satellite.nodeo + satellite.nodedot * t)
+            for satellite, t in zip(satellites, since_min, strict=True)
+        ]
     )
-    latitudes_deg = np.array([_argument_of_latitude(one, t) for one, t in zip(satellites, since_min, strict=True)])
+    latitudes_deg = np.array(
+        [_argument_of_latitude(satellite, t) for satellite, t in zip(satellites, since_min, strict=True)]
+    )
     pairs: set[tuple[int, int]] = set()
     for members in _shells(satellites):
         planes = [plane[np.argsort(latitudes_deg[plane])] for plane in _planes(members, nodes_deg % 360)]
@@ -49,8 +54,8 @@ def _argument_of_latitude(satellite: Any, since_min: float) -> float:  # noqa: A
 
 def _shells(satellites: Sequence[Any]) -> Iterator[np.ndarray]:
     """Yields the satellites of each shell."""
-    inclinations = np.array([math.degrees(one.inclo) for one in satellites])
-    motions = np.array([one.no_kozai for one in satellites])
+    inclinations = np.array([math.degrees(satellite.inclo) for satellite in satellites])
+    motions = np.array([satellite.no_kozai for satellite in satellites])
     for group in _clusters(np.arange(len(satellites)), inclinations, lambda a, b: b - a < SHELL_INCLINATION_DEG):
         yield from _clusters(group, motions, lambda a, b: b / a < 1 + SHELL_MOTION)
 

@@ -55,13 +55,13 @@ class Serving:
         return restricted
 
     def _serving(self, rule: HandoverRule, time_s: float, satellites_m: np.ndarray, distances_m: np.ndarray) -> int:
-        before, since_s = self.current.get(rule.station, (-1, -np.inf))
-        is_visible = before >= 0 and np.isfinite(distances_m[before])
+        previous, since_s = self.current.get(rule.station, (-1, -np.inf))
+        is_visible = previous >= 0 and np.isfinite(distances_m[previous])
         stays = is_visible and (rule.rule == "longest-visible" or time_s < since_s + rule.dwell_s)
-        chosen = before if stays else self._best(rule, time_s, satellites_m, distances_m)
-        if chosen != before:
-            self.current[rule.station] = chosen, time_s
-        return chosen
+        satellite = previous if stays else self._best(rule, time_s, satellites_m, distances_m)
+        if satellite != previous:
+            self.current[rule.station] = satellite, time_s
+        return satellite
 
     def _best(self, rule: HandoverRule, time_s: float, satellites_m: np.ndarray, distances_m: np.ndarray) -> int:
         """Returns the satellite that the rule selects among the visible ones, or -1."""
@@ -80,9 +80,9 @@ class Serving:
 
     def _remaining_s(self, station: int, time_s: float, visible: np.ndarray) -> np.ndarray:
         """Returns the times [s] for which satellites remain visible, as multiples of the lookahead step."""
-        own = self.sight.of_station(station)
+        in_view = self.sight.of_station(station)
         later_s = time_s + np.arange(1, round(LOOKAHEAD_S / LOOKAHEAD_STEP_S) + 1) * LOOKAHEAD_STEP_S
-        is_visible = np.array([np.isfinite(own.distances_m(places[visible])[0]) for places in self.places(later_s)])
+        is_visible = np.array([np.isfinite(in_view.distances_m(places[visible])[0]) for places in self.places(later_s)])
         has_set = ~is_visible
         remaining: np.ndarray = np.where(has_set.any(axis=0), has_set.argmax(axis=0), len(later_s))
         return remaining * LOOKAHEAD_STEP_S

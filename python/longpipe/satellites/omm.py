@@ -68,10 +68,10 @@ def read_json(file: str, text: str) -> Iterator[Elements]:
     """Yields the satellite in a message, or the satellites in a list of messages."""
     read = parse_json(text.encode(), file, NEEDS)
     for number, fields in enumerate(read if isinstance(read, list) else [read], 1):
-        where = f"{file}: satellite {number}"
+        location = f"{file}: satellite {number}"
         if not isinstance(fields, dict):
-            raise ScenarioError(f"{where}: {shown(fields)}; needs an OMM")
-        yield _elements(where, fields)
+            raise ScenarioError(f"{location}: {shown(fields)}; needs an OMM")
+        yield _elements(location, fields)
 
 
 def read_kvn(file: str, text: str) -> Iterator[Elements]:
@@ -151,17 +151,17 @@ class _Document:
         self._letters.clear()
 
 
-def _elements(where: str, fields: Fields) -> Elements:
+def _elements(location: str, fields: Fields) -> Elements:
     """Returns the satellite that a message describes. Raises ScenarioError for a missing or invalid field."""
     from sgp4.api import WGS72, Satrec
 
     for name, accepted in _ONLY.items():
-        given = fields.get(name)
-        value = str(accepted[0] if given in (None, "") else given).strip()
+        written = fields.get(name)
+        value = str(accepted[0] if written in (None, "") else written).strip()
         if value.upper() not in accepted:
-            raise ScenarioError(f"{where}: {name} {shown(value)}; accepts {', '.join(accepted)}")
-    epoch, since = _epoch(where, fields)
-    number = {name: _number(where, fields, name) for name in _BOUNDS}
+            raise ScenarioError(f"{location}: {name} {shown(value)}; accepts {', '.join(accepted)}")
+    epoch, since = _epoch(location, fields)
+    number = {name: _number(location, fields, name) for name in _BOUNDS}
     radians = {
         name: math.pi / 180.0 * number[name]
         for name in ("INCLINATION", "RA_OF_ASC_NODE", "ARG_OF_PERICENTER", "MEAN_ANOMALY")
@@ -174,9 +174,9 @@ def _elements(where: str, fields: Fields) -> Elements:
         number["ECCENTRICITY"], radians["ARG_OF_PERICENTER"], radians["INCLINATION"], radians["MEAN_ANOMALY"],
         number["MEAN_MOTION"] / 720.0 * math.pi, radians["RA_OF_ASC_NODE"],
     )  # fmt: skip
-    check_satellite(where, satellite)
+    check_satellite(location, satellite)
     name = str(fields.get("OBJECT_NAME") or fields.get("NORAD_CAT_ID") or fields.get("OBJECT_ID") or "unnamed")
-    return Elements(name[:_SHOWN], satellite, epoch, where)
+    return Elements(name[:_SHOWN], satellite, epoch, location)
 
 
 def _catalog_number(fields: Fields) -> int:
@@ -185,25 +185,25 @@ def _catalog_number(fields: Fields) -> int:
     return number if number <= _LARGEST_NUMBER else 0
 
 
-def _number(where: str, fields: Fields, name: str) -> float:
+def _number(location: str, fields: Fields, name: str) -> float:
     """Returns a number of an OMM. Raises ScenarioError if it is missing or out of its bounds."""
     value = fields.get(name)
     if value in (None, "") and name in _ZERO:
         return 0.0
     if value in (None, ""):
-        raise ScenarioError(f"{where} has no {name}; needs all fields of an OMM")
+        raise ScenarioError(f"{location} has no {name}; needs all fields of an OMM")
     number = None if isinstance(value, bool) else exact(str(value).strip())
     low, high = _BOUNDS[name]
     if number is None or not low <= number <= high:
-        raise ScenarioError(f"{where}: {name} {shown(value)}; needs a number of {low:g} to {high:g}")
+        raise ScenarioError(f"{location}: {name} {shown(value)}; needs a number of {low:g} to {high:g}")
     return float(str(value))
 
 
-def _epoch(where: str, fields: Fields) -> tuple[datetime, float]:
+def _epoch(location: str, fields: Fields) -> tuple[datetime, float]:
     """Returns the epoch, and the days since SGP4's origin."""
     text = fields.get("EPOCH")
     if text in (None, ""):
-        raise ScenarioError(f"{where} has no EPOCH; needs all fields of an OMM")
+        raise ScenarioError(f"{location} has no EPOCH; needs all fields of an OMM")
     match = _EPOCH.fullmatch(str(text).strip()) if len(str(text)) < _SHOWN else None
     try:
         if match is None:
@@ -219,6 +219,6 @@ def _epoch(where: str, fields: Fields) -> tuple[datetime, float]:
         if int(hour) > 23 or int(minute) > 59 or int(second) > 60 or not 1957 <= midnight.year <= 2200:
             raise ValueError(text)
     except ValueError:
-        raise ScenarioError(f"{where}: EPOCH {shown(text)}; needs a time, as in '2026-11-25T12:00:00.5'") from None
+        raise ScenarioError(f"{location}: EPOCH {shown(text)}; needs a time, as in '2026-11-25T12:00:00.5'") from None
     epoch = midnight + clock + timedelta(microseconds=int((decimals or "0")[:6].ljust(6, "0")))
     return epoch, (epoch - _ORIGIN).total_seconds() / 86_400.0

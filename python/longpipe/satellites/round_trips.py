@@ -53,7 +53,7 @@ class RoundTrips:
 
     def route_at(self, pair: int, time_s: float) -> tuple[int, ...]:
         """Returns the satellites of a pair's route at a time, by number; an empty tuple if there is no route."""
-        routes = [path for time, own, path in self.changes if own == pair and time <= time_s]
+        routes = [path for time, number, path in self.changes if number == pair and time <= time_s]
         return routes[-1] if routes else ()
 
     def table(self) -> pd.DataFrame:
@@ -167,8 +167,8 @@ def no_route(
     further = f" (and {more} other pairs)" if more else ""
     obstructed = doubts_of_links(sighted(constellation.at_epoch()[1], constellation.links))
     (satellites,), _ = earth_fixed_m(constellation, np.array([begin_s]))
-    seen = "at the start, " + ", ".join(_seen(constellation, station, satellites) for station in (a, b))
-    reasons = "".join(f" ({line})" for line in (seen, *obstructed, *doubts))
+    visible = "at the start, " + ", ".join(_seen(constellation, station, satellites) for station in (a, b))
+    reasons = "".join(f" ({line})" for line in (visible, *obstructed, *doubts))
     return ScenarioError(
         f"{a.name} - {b.name}: no route over {constellation.name} at any instant{further}; "
         f"needs stations that see the same satellite, or satellites that links connect{reasons}"

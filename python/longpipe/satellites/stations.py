@@ -78,8 +78,8 @@ def station(text: str) -> Station:
     if place := _place(text):
         return place
     close = [cities[name].name for name in difflib.get_close_matches(_plain(text), cities, n=MAX_NEAREST, cutoff=0.5)]
-    meant = f"nearest are {', '.join(close)}; " if close else ""
-    raise ScenarioError(f"station: {text!r} is not a known city; {meant}or give LATITUDE,LONGITUDE in degrees")
+    suggestion = f"nearest are {', '.join(close)}; " if close else ""
+    raise ScenarioError(f"station: {text!r} is not a known city; {suggestion}or give LATITUDE,LONGITUDE in degrees")
 
 
 @cache
@@ -93,9 +93,9 @@ def _plain(name: str) -> str:
 
 
 def _place(text: str) -> Station | None:
-    name, equals, where = text.rpartition("=")
+    name, equals, location = text.rpartition("=")
     try:
-        latitude, longitude = map(float, where.split(","))
+        latitude, longitude = map(float, location.split(","))
     except ValueError:
         return None
-    return Station(name if equals else where.strip(), latitude, longitude)
+    return Station(name if equals else location.strip(), latitude, longitude)

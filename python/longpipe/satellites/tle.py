@@ -54,21 +54,25 @@ def read_tles(file: str, text: str) -> Iterator[Elements]:
     for number, whole in enumerate(lines, 1):
         # Text copied from web pages may contain no-break spaces and similar characters.
         line = _SPACES.sub(" ", whole).strip()
-        where = f"{file}:{number}"
+        location = f"{file}:{number}"
         if not line or line.startswith("#") or (number == 1 and _OF_HYPATIA.fullmatch(line)):
             continue
         if first is not None:
-            second = _checked(where, line, "2")
+            second = _checked(location, line, "2")
             if second[2:7] != first[2:7]:
-                raise ScenarioError(f"{where}: satellite {second[2:7]}; needs that of the previous line, {first[2:7]}")
-            yield _elements(where, name or first[2:7].strip(), first, second)
+                raise ScenarioError(
+                    f"{location}: satellite {second[2:7]}; needs that of the previous line, {first[2:7]}"
+                )
+            yield _elements(location, name or first[2:7].strip(), first, second)
             name, first = "", None
         elif line.startswith("1 "):
-            first = _checked(where, line, "1")
+            first = _checked(location, line, "1")
         elif line.startswith("2 "):
-            raise ScenarioError(f"{where}: a second line without its first; needs lines that begin with 1 and then 2")
+            raise ScenarioError(
+                f"{location}: a second line without its first; needs lines that begin with 1 and then 2"
+            )
         elif name:
-            raise ScenarioError(f"{where}: {shown(line)} after the name {shown(name)}; needs line 1 of a TLE")
+            raise ScenarioError(f"{location}: {shown(line)} after the name {shown(name)}; needs line 1 of a TLE")
         else:
             # The first of three lines is a name, with an optional 0 before it.
             name = line.removeprefix("0 ").strip()
@@ -78,23 +82,25 @@ def read_tles(file: str, text: str) -> Iterator[Elements]:
         raise ScenarioError(f"{file}:{len(lines)}: ends after {shown(name)}; needs {NEEDS}")
 
 
-def _checked(where: str, line: str, number: str) -> str:
+def _checked(location: str, line: str, number: str) -> str:
     """Returns a line with its checksum. Raises a ScenarioError that names the malformed field."""
     if not line.startswith(f"{number} ") or len(line) not in (LINE - 1, LINE):
-        raise ScenarioError(f"{where}: {line[:20]!r}; needs line {number} of a TLE, {LINE} characters")
+        raise ScenarioError(f"{location}: {line[:20]!r}; needs line {number} of a TLE, {LINE} characters")
     if other := next((letter for letter in line if not " " <= letter <= "~"), ""):
-        raise ScenarioError(f"{where}: {other!r} in column {line.index(other) + 1}; needs letters and digits of ASCII")
+        raise ScenarioError(
+            f"{location}: {other!r} in column {line.index(other) + 1}; needs letters and digits of ASCII"
+        )
     for name, begin, end, form, needs in _FIELDS[number]:
         value = line[begin:end]
         if not form.fullmatch(value) or (name in _MOST and not float(value) <= _MOST[name]):
-            raise ScenarioError(f"{where}: {name} {value!r} in columns {begin + 1} to {end}; needs {needs}")
+            raise ScenarioError(f"{location}: {name} {value!r} in columns {begin + 1} to {end}; needs {needs}")
     counted = str(sum(int(letter) if letter in "0123456789" else letter == "-" for letter in line[: LINE - 1]) % 10)
     if line[LINE - 1 :] not in ("", counted):
-        raise ScenarioError(f"{where}: checksum {line[-1]!r}; needs {counted}, the sum of the line")
+        raise ScenarioError(f"{location}: checksum {line[-1]!r}; needs {counted}, the sum of the line")
     return line[: LINE - 1] + counted
 
 
-def _elements(where: str, name: str, first: str, second: str) -> Elements:
+def _elements(location: str, name: str, first: str, second: str) -> Elements:
     """Returns the elements of a satellite from both lines of a TLE."""
     from sgp4.api import Satrec
     from sgp4.conveniences import sat_epoch_datetime
@@ -103,6 +109,6 @@ def _elements(where: str, name: str, first: str, second: str) -> Elements:
         satellite = Satrec.twoline2rv(first, second)
         epoch = sat_epoch_datetime(satellite)
     except ValueError as error:
-        raise ScenarioError(f"{where}: {error}; needs two lines of a TLE") from None
-    check_satellite(where, satellite)
-    return Elements(name, satellite, epoch, where)
+        raise ScenarioError(f"{location}: {error}; needs two lines of a TLE") from None
+    check_satellite(location, satellite)
+    return Elements(name, satellite, epoch, location)

@@ -299,13 +299,13 @@ def _stored(
     connection: sa.Connection, keys: Sequence[RunKey], table: sa.Table, *columns: sa.Column[Any]
 ) -> Iterator[tuple[RunKey, Mapping[str, Any]]]:
     """Yields the rows of a table with these keys."""
-    wanted = set(keys)
-    pairs = relation(connection, sorted({(digest, seed) for digest, seed, _ in wanted}))
+    requested = set(keys)
+    pairs = relation(connection, sorted({(digest, seed) for digest, seed, _ in requested}))
     same = sa.and_(table.c.digest == pairs.c.digest, table.c.seed == pairs.c.seed)
     query = sa.select(*(table.c[name] for name in _KEY), *columns).select_from(pairs.join(table, same))
     for mapping in connection.execute(query).mappings():
         row = dict(mapping)
-        if (key := _key(row)) in wanted:
+        if (key := _key(row)) in requested:
             yield key, row
 
 

@@ -142,24 +142,24 @@ def of_points(connection: sa.Connection, points: Sequence[Point], rows: str, **v
     """
     numbers = [(point.digest, (seeds := point.seeds)[0], seeds[-1], seeds.step, len(seeds)) for point in points]
     names = ("digest", "first", "last", "step", "runs")
-    given: dict[str, Any]
+    parameters: dict[str, Any]
     if connection.dialect.name == "sqlite":
         columns = ", ".join(f"json_extract(value, '$[{i}]') AS {name}" for i, name in enumerate(names))
         source = f"SELECT key + 1 AS place, {columns} FROM json_each(:points)"  # noqa: S608 - constants
-        given = {"points": json.dumps(numbers)}
+        parameters = {"points": json.dumps(numbers)}
         seed = "CAST(seed AS INTEGER)"
     else:
         types = {"digest": "text", "first": "numeric", "last": "numeric"}
         arrays = ", ".join(f"CAST(:{name} AS {types.get(name, 'bigint')}[])" for name in names)
         source = f"SELECT * FROM unnest({arrays}) WITH ORDINALITY AS of_study({', '.join(names)}, place)"  # noqa: S608 - constants
-        given = {name: [row[i] for row in numbers] for i, name in enumerate(names)}
+        parameters = {name: [row[i] for row in numbers] for i, name in enumerate(names)}
         seed = "CAST(seed AS numeric)"
     # This must not be a join, which PostgreSQL executes by reading all rows for each point if it lacks statistics.
     text = (
         f"WITH points AS MATERIALIZED ({source})"  # noqa: S608 - constants
         f" SELECT ({rows.format(seed=seed)}) FROM points ORDER BY place"
     )
-    return [row[0] for row in connection.execute(sa.text(text), {**given, **values})]
+    return [row[0] for row in connection.execute(sa.text(text), {**parameters, **values})]
 
 
 def _unfinished(

@@ -48,9 +48,9 @@ def reason(error: Exception) -> str:
     """Returns the explanation of a driver's message, or its first line if there is none."""
     text = error.strerror if isinstance(error, OSError) else str(getattr(error, "orig", None) or error)
     text = (text or str(error)).strip()
-    for phrase, meant in _KNOWN.items():
+    for phrase, explanation in _KNOWN.items():
         if phrase in text.lower():
-            return meant
+            return explanation
     return text.splitlines()[0][:_LONGEST] if text else type(error).__name__
 
 

@@ -84,15 +84,15 @@ class Leases:
             leased = self._leased(connection, keys)
             if leased and self._bury(connection):
                 leased = self._leased(connection, keys)
-            taken = self._insert(connection, [key for key in keys if key not in leased][:max_taken])
+            leases = self._insert(connection, [key for key in keys if key not in leased][:max_taken])
             # This is checked after taking the leases, so that runs that another process has just finished are found.
-            done = set() if fresh else finished(connection, taken | leased, self._engine)
-            needless = taken & done
+            done = set() if fresh else finished(connection, leases | leased, self._engine)
+            needless = leases & done
             if needless:
                 few = relation(connection, needless)
                 among = sa.tuple_(LEASES.c.digest, LEASES.c.seed).in_(sa.select(few.c.digest, few.c.seed))
                 connection.execute(sa.delete(LEASES).where(among, LEASES.c.engine == self._engine))
-        return Taken(taken - done, done, leased - done)
+        return Taken(leases - done, done, leased - done)
 
     @persistent
     def give_back(self) -> None:
@@ -176,11 +176,11 @@ def living(connection: sa.Connection) -> list[Owner]:
 
 def finished(connection: sa.Connection, keys: Iterable[Key], engine_version: str) -> set[Key]:
     """Returns those of the given runs that are stored. Raises DamagedError for a finished run that is missing."""
-    wanted = list(dict.fromkeys(keys))
+    distinct = list(dict.fromkeys(keys))
     _use_indices(connection)
     finished_keys: set[Key] = set()
-    for begin in range(0, len(wanted), _CHUNK):
-        some = wanted[begin : begin + _CHUNK]
+    for begin in range(0, len(distinct), _CHUNK):
+        some = distinct[begin : begin + _CHUNK]
         values = {"engine": engine_version, **_bound(connection, some)}
         kind = connection.dialect.name
         # Counting is much faster than reading the keys.
@@ -204,9 +204,9 @@ def durations(connection: sa.Connection, keys: Sequence[Key], engine_version: st
     """Returns the durations [s] of those of the given runs that are stored and were executed on a machine."""
     seconds_by_key: dict[Key, float] = {}
     for begin in range(0, len(keys), _CHUNK):
-        wanted = relation(connection, keys[begin : begin + _CHUNK])
-        joined = wanted.join(RUNS, _is_run(RUNS, wanted, engine_version))
-        query = sa.select(wanted.c.digest, wanted.c.seed, RUNS.c.seconds).select_from(joined)
+        requested = relation(connection, keys[begin : begin + _CHUNK])
+        joined = requested.join(RUNS, _is_run(RUNS, requested, engine_version))
+        query = sa.select(requested.c.digest, requested.c.seed, RUNS.c.seconds).select_from(joined)
         here = query.where(RUNS.c.machine == machine, RUNS.c.seconds.is_not(None))
         seconds_by_key |= {(digest, seed): seconds for digest, seed, seconds in connection.execute(here)}
     return seconds_by_key
@@ -255,17 +255,17 @@ def _text(kind: str, statement: Callable[[str], sa.ClauseElement]) -> str:
 
 def _others_query(kind: str) -> sa.Select[Any]:
     """Returns the query of runs that other processes have leased."""
-    wanted = _wanted(kind)
-    owner = sa.select(LEASES.c.owner).where(_is_run(LEASES, wanted, _ENGINE)).correlate(wanted).scalar_subquery()
-    claims = sa.select(wanted.c.digest, wanted.c.seed, owner.label("owner")).subquery()
+    requested = _wanted(kind)
+    owner = sa.select(LEASES.c.owner).where(_is_run(LEASES, requested, _ENGINE)).correlate(requested).scalar_subquery()
+    claims = sa.select(requested.c.digest, requested.c.seed, owner.label("owner")).subquery()
     return sa.select(claims.c.digest, claims.c.seed).where(claims.c.owner != _OWNER)
 
 
 def _insertion(kind: str) -> sa.ClauseElement:
     """Returns the statement that takes the free leases of runs."""
-    wanted = _wanted(kind)
+    requested = _wanted(kind)
     # SQLite cannot parse a conflict clause after a SELECT without WHERE.
-    rows = sa.select(wanted.c.digest, wanted.c.seed, _ENGINE, _OWNER).where(sa.true())
+    rows = sa.select(requested.c.digest, requested.c.seed, _ENGINE, _OWNER).where(sa.true())
     insert = insert_of(kind)(LEASES).from_select(["digest", "seed", "engine", "owner"], rows)
     # A lease that this process has already is taken again, because a server may have ended after it took the lease and
     # before it answered.
@@ -284,13 +284,13 @@ def _stored_query(kind: str) -> sa.Select[Any]:
     Both are scalar subqueries, which PostgreSQL executes by an index even if it lacks statistics; a join would then
     read all runs for each key.
     """
-    wanted = _wanted(kind)
+    requested = _wanted(kind)
 
     def stored(table: sa.Table) -> sa.ScalarSelect[int]:
-        run_exists = sa.select(sa.literal_column("1", sa.Integer)).where(_is_run(table, wanted, _ENGINE))
-        return run_exists.correlate(wanted).scalar_subquery()
+        run_exists = sa.select(sa.literal_column("1", sa.Integer)).where(_is_run(table, requested, _ENGINE))
+        return run_exists.correlate(requested).scalar_subquery()
 
-    return sa.select(wanted.c.digest, wanted.c.seed, stored(RUNS).label("run"), stored(RECEIPTS).label("receipt"))
+    return sa.select(requested.c.digest, requested.c.seed, stored(RUNS).label("run"), stored(RECEIPTS).label("receipt"))
 
 
 def _count_query(kind: str) -> sa.Select[int, int]:

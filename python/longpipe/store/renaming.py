@@ -22,8 +22,8 @@ def rename(store: Store, name: str, new: str) -> None:
     record = studies.require(store, name)
     with store.writing() as connection:
         _check_idle(connection, name)
-        taken = sa.select(STUDIES.c.name).where(STUDIES.c.name == new)
-        if connection.execute(taken).one_or_none() is not None:
+        existing = sa.select(STUDIES.c.name).where(STUDIES.c.name == new)
+        if connection.execute(existing).one_or_none() is not None:
             raise ScenarioError(f"study: {new!r} is already in {store.name}; needs another name")
         row: dict[str, Any] = {column: getattr(record, column) for column in checksums.STUDY} | {"name": new}
         row["checksum"] = checksums.of_row(row, checksums.STUDY)
@@ -101,9 +101,9 @@ def _of_keys(table: sa.Table, keys: sa.FromClause) -> sa.Select[Any]:
 
 def _delete_scenarios(connection: sa.Connection, digests: set[str | None]) -> None:
     """Deletes those of the given scenarios that neither a study nor a run refers to."""
-    wanted = [digest for digest in digests if digest is not None]
-    for begin in range(0, len(wanted), 500):
-        some = SCENARIOS.c.digest.in_(wanted[begin : begin + 500])
+    candidates = [digest for digest in digests if digest is not None]
+    for begin in range(0, len(candidates), 500):
+        some = SCENARIOS.c.digest.in_(candidates[begin : begin + 500])
         used = (sa.exists().where(table.c.digest == SCENARIOS.c.digest) for table in (STUDY_POINTS, RUNS, FAILURES))
         connection.execute(sa.delete(SCENARIOS).where(some, *(~condition for condition in used)))
 

@@ -21,7 +21,7 @@ _AT_ONCE: Final = 100
 
 
 def stored_scenarios(
-    store: Store, names: Mapping[str, str], known: Mapping[str, Mapping[str, Any]] | None = None
+    store: Store, names: Mapping[str, str], loaded: Mapping[str, Mapping[str, Any]] | None = None
 ) -> dict[str, Scenario]:
     """Returns the scenarios with these digests, whatever the files that they name contain now.
 
@@ -31,10 +31,10 @@ def stored_scenarios(
     """
     from longpipe.scenario import Scenario
 
-    wanted = list(names)
+    digests = list(names)
     scenarios: dict[str, Scenario] = {}
-    for begin in range(0, len(wanted), _AT_ONCE):
-        some = wanted[begin : begin + _AT_ONCE]
+    for begin in range(0, len(digests), _AT_ONCE):
+        some = digests[begin : begin + _AT_ONCE]
         with store.reading() as connection:
             query = sa.select(SCENARIOS).where(SCENARIOS.c.digest.in_(some))
             rows = [row._mapping for row in checksums.rows_of(connection, query)]
@@ -44,6 +44,6 @@ def stored_scenarios(
                 checksums.check(row, checksums.SCENARIO, f"scenario {row['digest'][:16]}")
         for row in rows:
             digest = row["digest"]
-            fields = (known or {}).get(digest) or json.loads(row["fields"])
+            fields = (loaded or {}).get(digest) or json.loads(row["fields"])
             scenarios[digest] = Scenario.stored({**fields, "name": names[digest]}, row["resolved"], digest)
     return scenarios

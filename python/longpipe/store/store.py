@@ -115,8 +115,8 @@ class Store:
                 if row is not None and result is not None and (kinds := _traces_of(scenario)):
                     folder = self.traces.folder(row["digest"], seed, engine)
                     parts = json.loads(row["parts"])
-                    wanted = {kind: parts.get(kind) for kind in kinds}
-                    result = replace(result, read_traces=partial(self.traces.read, folder, wanted, result.names))
+                    selected = {kind: parts.get(kind) for kind in kinds}
+                    result = replace(result, read_traces=partial(self.traces.read, folder, selected, result.names))
                 yield result
 
     @persistent
@@ -477,7 +477,7 @@ def _is(table: sa.Table, key: Key, engine: str) -> tuple[sa.ColumnElement[bool],
 
 
 def _traces_of(scenario: Scenario) -> list[str]:
-    return [kind for kind, wanted in scenario.traces.model_dump().items() if wanted is True]
+    return [kind for kind, is_recorded in scenario.traces.model_dump().items() if is_recorded is True]
 
 
 def _now() -> datetime:

@@ -124,12 +124,12 @@ def put(
     run_rows = [(point, replication, str(seed)) for point, replication, seed in runs]
     with store.writing() as connection:
         insert = inserting(connection)
-        before = _record(connection, name)
+        stored = _record(connection, name)
         study: dict[str, Any] = {
             "name": name,
             "design": design,
             "engine": engine_version(),
-            "created_at": now if before is None else before.created_at,
+            "created_at": now if stored is None else stored.created_at,
             "changed_at": now,
             "runs": len(run_rows),
             "plan": checksums.of_plan(point_rows, run_rows),
@@ -431,11 +431,13 @@ def _checked_record(row: sa.Row[Any]) -> StudyRecord:
 
 def _check_rows(columns: Mapping[str, list[Any]], engine: str) -> None:
     """Raises DamagedError for a row that differs from the one that was stored, and for a missing finished run."""
-    began = [
+    begun_rows = [
         time is not None or receipt is not None
         for time, receipt in zip(columns["finished_at"], columns["receipt"], strict=True)
     ]
-    ended = columns if all(began) else {name: list(compress(values, began)) for name, values in columns.items()}
+    ended = (
+        columns if all(begun_rows) else {name: list(compress(values, begun_rows)) for name, values in columns.items()}
+    )
     expected = _sums({**ended, "engine": [engine] * len(ended["seed"])})
     if expected == ended["checksum"] == ended["receipt"]:
         return
@@ -443,13 +445,13 @@ def _check_rows(columns: Mapping[str, list[Any]], engine: str) -> None:
         *(ended[name] for name in ("point", "seed", "finished_at", "checksum", "receipt")), expected, strict=True
     )
     for point, seed, finished_at, checksum, receipt, sum_of_row in rows:
-        where = f"point {point}, seed {seed}"
+        row_name = f"point {point}, seed {seed}"
         if finished_at is None:
-            raise DamagedError(f"the run of {where}, which was finished, is gone")
+            raise DamagedError(f"the run of {row_name}, which was finished, is gone")
         if checksum != sum_of_row:
-            raise DamagedError(f"the run of {where}")
+            raise DamagedError(f"the run of {row_name}")
         if receipt != checksum:
-            raise DamagedError(f"the receipt of {where}")
+            raise DamagedError(f"the receipt of {row_name}")
 
 
 def _sums(columns: Mapping[str, list[Any]]) -> list[str | None]:

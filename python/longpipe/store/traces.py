@@ -28,9 +28,9 @@ class Traces:
         self._store = store
         self._files: dict[Path, bytes] | None = {} if in_memory else None
 
-    def check(self, wanted: bool) -> None:
+    def check(self, is_requested: bool) -> None:
         """Raises StoreError if traces are requested but there is no directory for them."""
-        if wanted and self._directory is None and self._files is None:
+        if is_requested and self._directory is None and self._files is None:
             raise StoreError(f"store {self._store}: no directory for traces; needs ?traces=DIR in its URL")
 
     def folder(self, digest: str, seed: int, engine: str) -> Path:

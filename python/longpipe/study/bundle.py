@@ -214,8 +214,8 @@ def _changed(path: Path, archive: zipfile.ZipFile, checksums: Any) -> list[str]:
 def _runs(path: Path, index: Any) -> tuple[BundledRun, ...]:  # noqa: ANN401 - any JSON value
     """Returns the runs that the index of a bundle lists. Raises ScenarioError if the index is invalid."""
     if not isinstance(index, dict) or index.get("format") != FORMAT:
-        given = index.get("format") if isinstance(index, dict) else index
-        raise ScenarioError(f"{path}: format: {shown(given)}; this longpipe reads {FORMAT}")
+        format_ = index.get("format") if isinstance(index, dict) else index
+        raise ScenarioError(f"{path}: format: {shown(format_)}; this longpipe reads {FORMAT}")
     missing = [name for name in ("study", "engine", "longpipe", "runs") if name not in index]
     rows = index.get("runs")
     if missing or not isinstance(rows, list) or not 0 < len(rows) <= MAX_RUNS:
@@ -286,8 +286,8 @@ def _with_controls(
     from longpipe.run import control_error
     from longpipe.scenario.class_bases import base_settings
 
-    for one in controls:
-        one.remember()
+    for loaded_control in controls:
+        loaded_control.remember()
     register([control.digest for control in controls], base_settings)
     try:
         return _hash(resolved, seed, memory)

@@ -53,29 +53,29 @@ def complete_study(
     """
     runner = executor_for(executor, workers, memory)
     with without_collections():
-        wanted = {_key(job): job for job in jobs}
-        for scenario in {digest: scenario for (digest, _), (scenario, _) in wanted.items()}.values():
+        requested = {_key(job): job for job in jobs}
+        for scenario in {digest: scenario for (digest, _), (scenario, _) in requested.items()}.values():
             store.check_traces(scenario)
-        done = set() if fresh or finished is not None else store.finished(wanted.values())
-    if len(done) == len(wanted):
+        done = set() if fresh or finished is not None else store.finished(requested.values())
+    if len(done) == len(requested):
         return
     earlier = len(done) + (finished or 0)
     failures: dict[Key, str] = {}
     shortest, longest = _LOOK_AGAIN_S
     wait_s, waited_s = shortest, 0.0
     with store.leases() as leases:
-        campaign = _Campaign(wanted, done, store, leases, runner, fresh=fresh)
+        campaign = _Campaign(requested, done, store, leases, runner, fresh=fresh)
 
         def report() -> None:
-            ended = len(wanted) - len(done) - len(campaign.left)
-            counts = (len(wanted) + (finished or 0), earlier, ended - len(failures), len(failures))
+            ended = len(requested) - len(done) - len(campaign.left)
+            counts = (len(requested) + (finished or 0), earlier, ended - len(failures), len(failures))
             worked, left = campaign.in_all_s - campaign.undone_s, max(campaign.undone_s, 0.0)
             executing = campaign.executing
             progress(Progress(*counts, worked=worked, left=left, waited_s=waited_s, executing=executing))
 
         report()
         while True:
-            before, began_s = len(campaign.left), time.monotonic()
+            left_before, began_s = len(campaign.left), time.monotonic()
             # Close it first, because an error while storing must not wait for runs in progress.
             with closing(runner.run(campaign.leased())) as outcomes:
                 for number, group in enumerate(outcomes):
@@ -87,12 +87,12 @@ def complete_study(
                 break
             leases.give_back()
             # All remaining runs are leased by other processes at present.
-            wait_s = shortest if len(campaign.left) < before else min(2 * wait_s, longest)
+            wait_s = shortest if len(campaign.left) < left_before else min(2 * wait_s, longest)
             time.sleep(wait_s)
             waited_s += wait_s
             report()
     if failures:
-        raise StudyError("\n".join(failures[key] for key in wanted if key in failures))
+        raise StudyError("\n".join(failures[key] for key in requested if key in failures))
 
 
 class _Campaign:
@@ -100,7 +100,7 @@ class _Campaign:
 
     def __init__(
         self,
-        wanted: dict[Key, Job],
+        requested: dict[Key, Job],
         done: set[Key],
         store: Store,
         leases: Leases,
@@ -108,7 +108,7 @@ class _Campaign:
         *,
         fresh: bool,
     ) -> None:
-        self.left = {key: job for key, job in wanted.items() if key not in done}
+        self.left = {key: job for key, job in requested.items() if key not in done}
         self._store = store
         self._leases = leases
         self._runner = runner
@@ -144,15 +144,15 @@ class _Campaign:
             some = self._some(waiting)
             searched = [waiting.popleft() for _ in range(min(len(waiting), _SEARCHED * some + _FEWEST_SEARCHED))]
             self._leases.workers = getattr(self._runner, "workers", None)
-            taken = self._leases.take(searched, some, fresh=self._fresh)
-            waiting.extendleft(key for key in reversed(searched) if not any(key in of_state for of_state in taken))
-            leased_elsewhere |= taken.others
-            self._forget(taken.finished)
+            leases = self._leases.take(searched, some, fresh=self._fresh)
+            waiting.extendleft(key for key in reversed(searched) if not any(key in of_state for of_state in leases))
+            leased_elsewhere |= leases.others
+            self._forget(leases.finished)
             if time.monotonic() > counted_s + _COUNT_AGAIN_S:
                 self._forget_finished(leased_elsewhere)
                 counted_s = time.monotonic()
             for key in searched:
-                if key in taken.ours:
+                if key in leases.ours:
                     self._in_hand += 1
                     yield self.left[key]
         self._forget_finished(leased_elsewhere)

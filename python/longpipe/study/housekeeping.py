@@ -74,8 +74,8 @@ def _opened(where: Where, *, readonly: bool = False, create: bool = False) -> It
         yield store
 
 
-def _added(before: Copied, progress: Callable[[Copied], None] | None) -> Callable[[Copied], None] | None:
-    return None if progress is None else lambda done: progress(before + done)
+def _added(copied_before: Copied, progress: Callable[[Copied], None] | None) -> Callable[[Copied], None] | None:
+    return None if progress is None else lambda done: progress(copied_before + done)
 
 
 def _digests(store: Store, names: Iterable[str]) -> set[str]:

@@ -60,18 +60,18 @@ class Remaining:
 
     def update(self, now: Progress) -> None:
         """Adds what has ended since the previous call. A campaign that grows begins a new series of runs."""
-        before, at_s = self._last, self._clock()
-        if before is None or now.stored != before.stored or _ended(now) < _ended(before):
+        previous, at_s = self._last, self._clock()
+        if previous is None or now.stored != previous.stored or _ended(now) < _ended(previous):
             self._last, self._since_s = now, at_s
             return
-        if _ended(now) > _ended(before):
-            seconds = at_s - self._since_s - (now.waited_s - before.waited_s)
-            self._add(_Group(_work(now) - _work(before), max(seconds, 0.0), _ended(now) - _ended(before)))
+        if _ended(now) > _ended(previous):
+            seconds = at_s - self._since_s - (now.waited_s - previous.waited_s)
+            self._add(_Group(_work(now) - _work(previous), max(seconds, 0.0), _ended(now) - _ended(previous)))
             self._since_s = at_s
             self._last = now
         else:
             # Waiting time is subtracted when the next run ends.
-            self._last = replace(now, waited_s=before.waited_s)
+            self._last = replace(now, waited_s=previous.waited_s)
 
     def _add(self, group: _Group) -> None:
         """Adds runs to the open group, and closes it if it is complete."""

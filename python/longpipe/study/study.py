@@ -426,8 +426,8 @@ class Study:
         from longpipe.analysis.factors import check_level
         from longpipe.analysis.quantile_intervals import quantile_interval
 
-        for given in (share, level):
-            check_level(given)
+        for fraction in (share, level):
+            check_level(fraction)
         rows = []
         for row, values in self._points(names):
             for name, of_runs in values.items():
@@ -444,24 +444,24 @@ class Study:
         See `means` for the arguments and errors.
         """
         if measure is None:
-            study, wanted = self._resolved(names)
-            if (packed := study._packed_points(wanted)) is not None:
+            study, requested = self._resolved(names)
+            if (packed := study._packed_points(requested)) is not None:
                 yield from packed
                 return
             frame = study.frame()
         else:
             # Measures that the caller defines keep their names.
-            frame, wanted = self.frame(measure), list(names)
+            frame, requested = self.frame(measure), list(names)
         heads = ["point", *self.design.levels(1)]
         measures = [name for name in frame.columns if name not in (*heads, "replication", "seed")]
-        for name in wanted:
+        for name in requested:
             if name not in measures:
                 raise ScenarioError(f"measure: {name!r}; {nearest(name, measures)}")
         for _, group in frame.groupby("point"):
             row = {**{name: group[name].iloc[0] for name in heads}, "runs": len(group)}
-            yield row, {name: group[name] for name in wanted or measures}
+            yield row, {name: group[name] for name in requested or measures}
 
-    def _packed_points(self, wanted: Sequence[str]) -> list[tuple[dict[str, Any], dict[str, Any]]] | None:
+    def _packed_points(self, requested: Sequence[str]) -> list[tuple[dict[str, Any], dict[str, Any]]] | None:
         """Returns the points from the packed measures of runs; None if these are insufficient."""
         from longpipe.measures.measure import is_of_columns, of_columns
 
@@ -480,7 +480,7 @@ class Study:
             for measure in measures:
                 if is_of_columns(measure, columns):
                     columns[measure.name] = of_columns(measure, columns)
-            names = wanted or [name for name in all_names if name not in point.levels]
+            names = requested or [name for name in all_names if name not in point.levels]
             if not set(names) <= columns.keys():
                 return None
             points.append(({"point": number, **point.levels, "runs": runs}, {name: columns[name] for name in names}))
@@ -583,9 +583,9 @@ class Study:
     def _with(self, **changes: Any) -> Design:  # noqa: ANN401 - fields of a design
         """Returns the design with other replications or measures, and with the scenarios as they were stored."""
         with named_by_store():
-            found = replace(self.design, **changes, stored=self._stored_scenarios)
-            _ = found.asked
-        return found
+            changed_design = replace(self.design, **changes, stored=self._stored_scenarios)
+            _ = changed_design.asked
+        return changed_design
 
     def _put(self, design: Design) -> None:
         from longpipe.design.text import to_json

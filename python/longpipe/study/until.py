@@ -136,11 +136,11 @@ def first_replications(planned: int, most: int) -> int:
     return max(least, min(FIRST, most))
 
 
-def following(replications: int, wanted: float, most: int, *, reached: bool) -> int:
+def following(replications: int, needed: float, most: int, *, reached: bool) -> int:
     """Returns the next number of replications if the widest interval needs `wanted` of them."""
     if reached:
         return min(most, replications + math.ceil(CONFIRMED_BY * replications))
-    return min(most, 2 * replications, max(replications + 1, math.ceil(min(wanted, most))))
+    return min(most, 2 * replications, max(replications + 1, math.ceil(min(needed, most))))
 
 
 def check_until(design: Design, until: str, most: int) -> None:
@@ -238,13 +238,13 @@ def needed(values: npt.NDArray[np.float64], target: float, level: float) -> tupl
     if not target:
         return margin, math.inf
     enough = OF_SKEWNESS * skewness**2
-    wanted = count * (margin / target) ** 2
+    replications = count * (margin / target) ** 2
     if count >= enough:
-        return margin, wanted
+        return margin, replications
     of_any = max(margin, error / math.sqrt(count * (1 - level)))
     if of_any <= target:
         return of_any, count * (of_any / target) ** 2
-    return margin, max(wanted, min(enough, count * (of_any / target) ** 2))
+    return margin, max(replications, min(enough, count * (of_any / target) ** 2))
 
 
 def skewness_of(values: npt.NDArray[np.float64]) -> float:
@@ -274,7 +274,7 @@ def _precision(
             )
         mean = float(values.mean())
         target = margin * abs(mean) if relative else margin
-        half_width, wanted = needed(values.to_numpy(dtype=float), target, level)
+        half_width, replications = needed(values.to_numpy(dtype=float), target, level)
         levels = dict(zip(names, group.iloc[0][names], strict=True))
         rows.append(
             {
@@ -283,8 +283,8 @@ def _precision(
                 "replications": len(values),
                 "mean": mean,
                 "margin": half_width,
-                "reached": wanted <= len(values),
-                "wanted": wanted,
+                "reached": replications <= len(values),
+                "wanted": replications,
                 "skewness": skewness_of(values.to_numpy(dtype=float)) if half_width else 0.0,
             }
         )

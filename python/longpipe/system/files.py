@@ -140,8 +140,8 @@ def check_directory(field: str, path: Path) -> None:
         with tempfile.TemporaryFile(dir=path):
             pass
     except OSError as error:
-        taken = isinstance(error, FileExistsError)
-        reason = "not a directory" if taken else (error.strerror or str(error)).lower()
+        is_file = isinstance(error, FileExistsError)
+        reason = "not a directory" if is_file else (error.strerror or str(error)).lower()
         raise ScenarioError(f"{field}: {path} cannot be written ({reason}); needs a writable directory") from None
 
 

@@ -45,9 +45,9 @@ def clear_interruption() -> None:
 def _install(handler: Callable[[int, FrameType | None], None]) -> None:
     """Installs a handler where the signal would interrupt the process; background jobs of shells ignore Ctrl-C."""
     if threading.current_thread() is threading.main_thread():
-        ours = signal.default_int_handler, signal.SIG_DFL, _end_process, _interrupt
+        own_handlers = signal.default_int_handler, signal.SIG_DFL, _end_process, _interrupt
         for number in _EXITS:
-            if signal.getsignal(number) in ours:
+            if signal.getsignal(number) in own_handlers:
                 signal.signal(number, handler)
 
 
@@ -104,11 +104,11 @@ def terminable() -> Iterator[None]:
         _received.append(number)
         raise TerminatedError
 
-    before = signal.signal(signal.SIGTERM, terminate)
+    previous_handler = signal.signal(signal.SIGTERM, terminate)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, previous_handler)
 
 
 @contextmanager

@@ -156,8 +156,8 @@ def _load(name: str) -> ModuleType:
 
 
 def _execute(text: bytes, path: Path, module: ModuleType) -> None:
-    if (own := builtins_of(module.__name__)) is not None:
-        module.__dict__["__builtins__"] = own
+    if (builtins := builtins_of(module.__name__)) is not None:
+        module.__dict__["__builtins__"] = builtins
     # Compiled here, because Python's cache of bytecode does not notice an edit within a second that keeps the file's
     # size.
     code = compile(text, path, "exec", dont_inherit=True)

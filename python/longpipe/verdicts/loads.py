@@ -38,9 +38,9 @@ class Loads:
     send during the whole run. The sum over the run is exact, and so is the share of a flow that uses a link alone.
     """
 
-    def __init__(self, resolved: Resolved, columns: Columns, known: Sequence[Path], duration_s: float) -> None:
+    def __init__(self, resolved: Resolved, columns: Columns, paths: Sequence[Path], duration_s: float) -> None:
         """Keeps the counters of a run; `known` are its flows' paths, `duration_s` is its measured time [s]."""
-        self._resolved, self._columns, self._known, self._duration_s = resolved, columns, known, duration_s
+        self._resolved, self._columns, self._known, self._duration_s = resolved, columns, paths, duration_s
         self._profiles: dict[int, _Profile] = {}
 
     @cached_property
@@ -103,8 +103,8 @@ class _Profile:
         total = self._sums[-1]
         if total <= 0:
             return 0.0
-        before = self._until(start_s) if start_s > self._times[0] else 0.0
-        return ((self._until(end_s) if end_s < self._times[-1] else total) - before) / total
+        used_before = self._until(start_s) if start_s > self._times[0] else 0.0
+        return ((self._until(end_s) if end_s < self._times[-1] else total) - used_before) / total
 
     def _until(self, at_s: float) -> float:
         i = bisect_right(self._times, at_s) - 1

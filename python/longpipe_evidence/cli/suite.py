@@ -83,9 +83,9 @@ def suite(
     from longpipe_evidence.suites.outcome import run
     from longpipe_evidence.suites.page import UNCHANGED, report
 
-    chosen = _asked(name, control, junit)
-    fields, count = dict(change(text) for text in changes or ()), seeds or chosen.seeds
-    designs = [(part, part.design(count, fields)) for part in chosen.only(parts or [])]
+    selected = _asked(name, control, junit)
+    fields, count = dict(change(text) for text in changes or ()), seeds or selected.seeds
+    designs = [(part, part.design(count, fields)) for part in selected.only(parts or [])]
     warn_of_changes({part.id: design for part, design in designs}, fields)
     console = terminal()
     if listed:
@@ -106,24 +106,24 @@ def suite(
             _show(console, outcome)
     for field, value in fields.items():
         console.print(f"Changed in every run: {field} = {value}. {UNCHANGED}", markup=False, highlight=False)
-    _write(folder, junit, chosen, outcomes, report(chosen, outcomes, count, fields))
+    _write(folder, junit, selected, outcomes, report(selected, outcomes, count, fields))
     console.print(f"Page, and a row for each run: {folder}", markup=False, highlight=False, soft_wrap=True)
-    if chosen.of_control is not None and fails(outcomes):
+    if selected.of_control is not None and fails(outcomes):
         raise typer.Exit(FAILED)
 
 
 def _asked(name: str, control: str | None, junit: Path | None) -> Suite:
     """Returns the suite, for the control under test if one is given; raises ScenarioError if the suite tests none."""
-    chosen = SUITES[name]
+    selected = SUITES[name]
     for option, value in (("--control", control), ("--junit", junit and str(junit))):
-        if value is not None and chosen.of_control is None:
+        if value is not None and selected.of_control is None:
             raise ScenarioError(f"{option}: {value!r}; the suite {name} tests no congestion control; needs rfc-9743")
-    if control is not None and chosen.of_control is not None:
-        return chosen.of_control(control)
-    return chosen
+    if control is not None and selected.of_control is not None:
+        return selected.of_control(control)
+    return selected
 
 
-def _write(folder: Path, junit: Path | None, chosen: Suite, outcomes: list[PartOutcome], report: Report) -> None:
+def _write(folder: Path, junit: Path | None, suite: Suite, outcomes: list[PartOutcome], report: Report) -> None:
     """Writes the report as HTML and Markdown, a table of runs for each part, and the verdicts as JUnit XML."""
     from longpipe.report import markdown
     from longpipe.report.junit import write_junit
@@ -137,7 +137,7 @@ def _write(folder: Path, junit: Path | None, chosen: Suite, outcomes: list[PartO
     for outcome in outcomes:
         write_text(folder / f"{file_name(outcome)}.csv", outcome.runs.to_csv(index=False))
     if junit is not None:
-        write_junit(junit, chosen.title, cases(chosen.id, outcomes))
+        write_junit(junit, suite.title, cases(suite.id, outcomes))
 
 
 def _show(console: Console, outcome: PartOutcome) -> None:

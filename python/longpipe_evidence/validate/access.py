@@ -95,21 +95,21 @@ def _table(file: Path) -> pd.DataFrame:
     return pd.read_csv(io.StringIO("\n".join(lines)), dtype={"tolerance": str})
 
 
-def compare(chosen: pd.DataFrame, packets: int) -> Iterator[Compared]:
+def compare(rows: pd.DataFrame, packets: int) -> Iterator[Compared]:
     """Yields the comparison of each row, with `packets` datagrams per load, and fewer for each delay."""
-    for row in chosen.to_dict("records"):
-        given = dict(pair.split("=", 1) for pair in row["conditions"].split(" "))
+    for row in rows.to_dict("records"):
+        conditions = dict(pair.split("=", 1) for pair in row["conditions"].split(" "))
         value, tolerance = float(row["value"]), str(row["tolerance"])
         if tolerance.endswith("%"):
             tolerance = str(value * float(tolerance[:-1]) / 100)
         if measured := QUANTITIES.get(row["quantity"]):
-            name, model, error = measured(given, packets)
-        elif "case" in given:
-            name = f"first packet, {given['case']}: ms"
-            model, error = first_packet_ms(given["case"], float(given["one-way"]), max(10, packets // 1000))
+            name, model, error = measured(conditions, packets)
+        elif "case" in conditions:
+            name = f"first packet, {conditions['case']}: ms"
+            model, error = first_packet_ms(conditions["case"], float(conditions["one-way"]), max(10, packets // 1000))
         else:
-            load = float(given["G"])
-            replicas = int(given.get("replicas", 1))
+            load = float(conditions["G"])
+            replicas = int(conditions.get("replicas", 1))
             model = lost_share(load, replicas, packets)
             name, lost, scale = f"CRDSA {replicas}, G {load:g}: loss", value, 1.0
             if replicas == 1:

@@ -79,9 +79,9 @@ class Case:
             switch["policy"] = "dualpi2"
         fields = {"framing": "ip", "duration": "90 s", "network": network, "switch": switch}
         is_own = control == "c4" and stack is None
-        own = {f"network.group.0.{field}": value for field, value in changes.items() if is_own}
+        group_changes = {f"network.group.0.{field}": value for field, value in changes.items() if is_own}
         traces = {"traces.delay": True, "traces.arrivals": self.background is not None}
-        return Scenario(defaults="1996").with_(**fields, **{"tcp.profile": "linux-6"}, **traces).with_(**own)
+        return Scenario(defaults="1996").with_(**fields, **{"tcp.profile": "linux-6"}, **traces).with_(**group_changes)
 
     def _group(self, name: str, control: str, size: int, start_s: float, stack: Path | None) -> dict[str, Any]:
         start = {"kind": "fixed", "at": f"{start_s:g} s"}

@@ -89,12 +89,12 @@ def _joined(fit: Row, runs: pd.DataFrame) -> Row:
 
     Raises ScenarioError if the run whose capture was fitted is not among `runs`.
     """
-    ours = runs[(runs["kind"] == fit["kind"]) & (runs["number"] == fit["number"]) & (runs["draw"] == 0)]
-    own = ours[ours["control"] == fit["control"]]
-    if own.empty:
+    path_runs = runs[(runs["kind"] == fit["kind"]) & (runs["number"] == fit["number"]) & (runs["draw"] == 0)]
+    control_runs = path_runs[path_runs["control"] == fit["control"]]
+    if control_runs.empty:
         run = f"{fit['kind']} {fit['number']} {fit['control']}"
         raise ScenarioError(f"FOLDER: no run of {run}, which was fitted; needs its row in {FILE}")
-    truth = own.iloc[0].to_dict()
+    truth = control_runs.iloc[0].to_dict()
     return {
         **fit,
         "true_rate": RATE.parse(truth["rate"]) * WIRE_BYTES / PACKET_BYTES,
@@ -156,8 +156,10 @@ def _sender(row: Row, runs: pd.DataFrame) -> str:
     truth = longpipe_name(row["control"])
     if row["sender"] == truth:
         return ""
-    ours = runs[(runs["kind"] == row["kind"]) & (runs["number"] == row["number"]) & (runs["draw"] == 0)]
-    windows = {longpipe_name(control): text for control, text in zip(ours["control"], ours["windows"], strict=True)}
+    path_runs = runs[(runs["kind"] == row["kind"]) & (runs["number"] == row["number"]) & (runs["draw"] == 0)]
+    windows = {
+        longpipe_name(control): text for control, text in zip(path_runs["control"], path_runs["windows"], strict=True)
+    }
     other = windows.get(row["sender"])
     if other is not None and window_distance(windows[truth], other) < COINCIDE:
         return ""
@@ -252,10 +254,12 @@ def _mean_covered(row: Row, runs: pd.DataFrame) -> str:
     for control in PREDICTED:
         goodput = _linux(row, runs, control)["goodput_mbps"]
         predicted, half = (float(row[f"{control}_goodput_mbps_{end}"]) for end in ("mean", "half"))
-        own = _half_of_mean(goodput)
-        both = own if math.isnan(half) else math.hypot(half, own)
-        if goodput.mean() < predicted - both or (not math.isnan(half) and goodput.mean() > predicted + both):
-            misses.append(f"{control} {goodput.mean():.5g}, predicted {predicted:.5g} ± {both:.3g}")
+        measured_half = _half_of_mean(goodput)
+        half_width = measured_half if math.isnan(half) else math.hypot(half, measured_half)
+        if goodput.mean() < predicted - half_width or (
+            not math.isnan(half) and goodput.mean() > predicted + half_width
+        ):
+            misses.append(f"{control} {goodput.mean():.5g}, predicted {predicted:.5g} ± {half_width:.3g}")
     return ", ".join(misses)
 
 

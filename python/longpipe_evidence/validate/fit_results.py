@@ -57,24 +57,28 @@ def read(folder: Path) -> pd.DataFrame:
 
 def fit_each(folder: Path, campaign: Campaign, seeds: int, tell: Callable[[str], None]) -> None:
     """Fits each captured run that has no row yet."""
-    done = set(read(folder)[KEY].itertuples(index=False, name=None))
+    finished = set(read(folder)[KEY].itertuples(index=False, name=None))
     runs = fit_runs.read(folder).set_index(fit_runs.KEY)
     for kind, number, control in _captured(campaign):
         file = capture_of(folder, kind, number, control)
-        if (kind, number, control) in done or not file.exists():
+        if (kind, number, control) in finished or not file.exists():
             continue
         begin = time.process_time()
         flow = int(runs["flow"].loc[(kind, number, control, 0)])
-        path_fit = fit(observe(file, flow), fixed=_known(campaign.case(kind, number)[0]))
+        path_fit = fit(observe(file, flow), fixed=_facts_of_guest(campaign.case(kind, number)[0]))
         row: dict[str, Any] = dict(zip(KEY, (kind, number, control), strict=True))
-        row |= {"engine": engine_version(), "processor_s": round(time.process_time() - begin, 2), **_found(path_fit)}
+        row |= {
+            "engine": engine_version(),
+            "processor_s": round(time.process_time() - begin, 2),
+            **_fitted_columns(path_fit),
+        }
         if kind == "mixed" or (kind, control) == ("path", FITTED):
-            row |= _predicted(path_fit, seeds)
+            row |= _predicted_columns(path_fit, seeds)
         _TABLE.append(folder / FILE, row)
         tell(f"{kind} {number} {control}: {row['sender']} {row['sender_share']:.0%}, {row['processor_s']} s")
 
 
-def _known(case: LinuxCase) -> dict[str, object]:
+def _facts_of_guest(case: LinuxCase) -> dict[str, object]:
     """Returns facts about the guest that its user knows: the kernel's clock, pacing without offload, and the idle time.
 
     The captures begin after this idle time, so that they lack the handshake, which would show it.
@@ -92,15 +96,15 @@ def _captured(campaign: Campaign) -> Iterator[tuple[Kind, int, str]]:
                     yield kind, number, control
 
 
-def _found(path_fit: PathFit) -> dict[str, Any]:
+def _fitted_columns(path_fit: PathFit) -> dict[str, Any]:
     """Returns the columns that a fit fills."""
     rows: dict[str, Any] = {}
     for name, estimate in estimates(path_fit).items():
         if name not in QUANTITIES:
             continue
         # Linux's limits do not count the packet in transmission.
-        less = IN_TRANSMISSION if name == "buffer" else 0
-        values = (None if estimate[end] is None else estimate[end] - less for end in ENDS)
+        not_counted = IN_TRANSMISSION if name == "buffer" else 0
+        values = (None if estimate[end] is None else estimate[end] - not_counted for end in ENDS)
         rows |= {f"{QUANTITIES[name]}_{end}": value for end, value in zip(ENDS, values, strict=True)}
     queue, *_ = path_fit.queue_shares().items()
     first, *less_likely = path_fit.control_shares().items()
@@ -121,7 +125,7 @@ def _found(path_fit: PathFit) -> dict[str, Any]:
     }
 
 
-def _predicted(path_fit: PathFit, seeds: int) -> dict[str, float]:
+def _predicted_columns(path_fit: PathFit, seeds: int) -> dict[str, float]:
     """Returns the columns of the predictions of other controls over a fitted path."""
     rows: dict[str, float] = {}
     with TemporaryDirectory() as folder:

@@ -313,8 +313,8 @@ class LinuxComparison:
         """Returns Linux's series, with longpipe's columns if it ran: `longpipe_cwnd`, `longpipe_srtt_us`, ..."""
         if self.longpipe is None:
             return self.linux.series
-        ours = self.windows.rename(columns=lambda name: name if name in ("time_s", "flow") else f"longpipe_{name}")
-        return self.linux.series.merge(ours, on=["time_s", "flow"])
+        simulated = self.windows.rename(columns=lambda name: name if name in ("time_s", "flow") else f"longpipe_{name}")
+        return self.linux.series.merge(simulated, on=["time_s", "flow"])
 
     def judged(self, tolerances: Tolerances) -> list[Judgement]:
         """Judges goodput, RTT and retransmissions of each flow, and packets lost and marked in the queue.

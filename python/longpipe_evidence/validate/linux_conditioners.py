@@ -39,11 +39,11 @@ class DatagramCase:
         """Returns an instant [ns] and a length for each datagram: a Poisson process, rounded to whole microseconds."""
         random = Random(self.name)  # noqa: S311 - not used for cryptography
         mean_s = 8 * sum(self.lengths) / len(self.lengths) / self.rate_bps
-        at_s, drawn = 0.0, []
+        at_s, arrivals = 0.0, []
         for _ in range(self.count):
             at_s += random.expovariate(1 / mean_s)
-            drawn.append((1000 * round(at_s * 1e6), random.choice(self.lengths)))
-        return drawn
+            arrivals.append((1000 * round(at_s * 1e6), random.choice(self.lengths)))
+        return arrivals
 
     @property
     def guest(self) -> dict[str, Any]:

@@ -123,8 +123,8 @@ def modules(tell: Tell) -> Files:
 
     CDG backs off at random and therefore has eight seeds.
     """
-    drawn = [(name, seed) for name in MODULES for seed in range(DRAWS.get(name, 1))]
-    cases = [LinuxCase(flows=(LinuxFlow(control=name),), seed=seed) for name, seed in drawn]
+    draws = [(name, seed) for name in MODULES for seed in range(DRAWS.get(name, 1))]
+    cases = [LinuxCase(flows=(LinuxFlow(control=name),), seed=seed) for name, seed in draws]
     cases.append(LinuxCase(flows=(LinuxFlow(control="dctcp"),), discipline=STEP))
     rows = []
     for case in cases:

@@ -175,12 +175,12 @@ def over_live(
     case: NetemCase, count: int, settings: Settings = USUAL
 ) -> tuple[npt.NDArray[np.int64], Delays, Certificate]:
     """Sends datagrams over a live path at about `case.rate_bps`; returns sending times [ns] and delays [ms]."""
-    made = plan(case.scenario, ("source1", "sink1"))
+    live_plan = plan(case.scenario, ("source1", "sink1"))
     planned = DatagramCase(case.name, case.rate_bps, (LENGTH,), case.words, count).datagrams
     with tempfile.TemporaryDirectory(prefix="longpipe-netem-") as name:
         folder = Path(name)
         (folder / "datagrams").write_text("".join(f"{at} {length - HEADERS_BYTES}\n" for at, length in planned))
-        _, done = answer(made, ["schedule", "sink1", str(PORT), name], ["stamp", str(PORT), name], settings)
+        _, done = answer(live_plan, ["schedule", "sink1", str(PORT), name], ["stamp", str(PORT), name], settings)
         return *_read(folder), done.certificate
 
 

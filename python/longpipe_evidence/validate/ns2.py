@@ -61,8 +61,8 @@ def available() -> bool:
 
 def run(arguments: Sequence[object]) -> Ns2Run:
     """Runs ns2.tcl; that script documents its arguments. Raises ScenarioError if ns-2 is missing."""
-    *before, end = lines(arguments)
-    data = [line for line in before if line[4] == "tcp"]
+    *output_lines, end = lines(arguments)
+    data = [line for line in output_lines if line[4] == "tcp"]
     events = {
         name: pd.DataFrame(
             [(float(line[1]), int(line[10])) for line in data if (line[0], line[2]) == (event, node)],

@@ -162,8 +162,8 @@ class Comparison:
         first = self.first_difference
         verdict = "same segments in the same order" if first is None else f"first difference at segment {first} sent"
         lag = f"largest lag {self.largest_lag_s:.3g} s, {self.timeouts} timeouts"
-        shown = self.sent.iloc[max(0, (first or 0) - 2) :]
-        return paragraph([f"{self.case.tcp}: {verdict}", lag]) + shown.to_html(max_rows=10)
+        rows = self.sent.iloc[max(0, (first or 0) - 2) :]
+        return paragraph([f"{self.case.tcp}: {verdict}", lag]) + rows.to_html(max_rows=10)
 
     @property
     def differs(self) -> pd.Series:
@@ -190,8 +190,8 @@ class Comparison:
 def compare(case: DropCase) -> Comparison:
     """Runs the case in longpipe and in ns-2. Raises ScenarioError if ns-2 is missing."""
     result = simulate(case.scenario())
-    ours, theirs = _longpipe(case, result), ns2.run(case.arguments()).sent
-    sent = pd.concat([ours.add_prefix("longpipe_"), theirs.add_prefix("ns2_")], axis=1)
+    simulated, ns2_sent = _longpipe(case, result), ns2.run(case.arguments()).sent
+    sent = pd.concat([simulated.add_prefix("longpipe_"), ns2_sent.add_prefix("ns2_")], axis=1)
     columns = {"longpipe_segment": "Int64", "ns2_segment": "Int64"}
     return Comparison(case, sent.astype(columns), int(result.flows["timeouts"].iloc[0]))
 

@@ -42,10 +42,10 @@ def sequence(comparison: TransferComparison) -> Figure:
     _panel(detail, window, size=2.5)
     detail.set_title("from the first loss on" if len(lost) else "the beginning", loc="left", fontsize=10)
     transfer = comparison.transfer
-    ours, theirs = (measures["completion_time_s"] for measures in (comparison.longpipe, comparison.ns2))
+    longpipe_s, ns2_s = (measures["completion_time_s"] for measures in (comparison.longpipe, comparison.ns2))
     figure.suptitle(
         f"{transfer.tcp}, W* = {transfer.w_star_packets}, B = {transfer.buffer_bdp:g} W*: complete after "
-        f"{ours:.4f} s in longpipe, {theirs:.4f} s in ns-2"
+        f"{longpipe_s:.4f} s in longpipe, {ns2_s:.4f} s in ns-2"
     )
     handles, labels = whole.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, markerscale=4)
@@ -62,9 +62,11 @@ def drops(comparison: Comparison) -> Figure:
     axes = figure.subplots()
     plain(axes)
     for side, name, size, color in (("ns2", "ns-2", 7.0, NS2), ("longpipe", "longpipe", 3.5, LONGPIPE)):
-        both = sent[[f"{side}_s", f"{side}_segment"]].dropna().astype(float).to_numpy()
-        many = len(both) > MAX_SHAPES
-        axes.plot(both[:, 0], both[:, 1], "o", color=color, ms=size, mew=0, label=f"sent by {name}", rasterized=many)
+        sequence = sent[[f"{side}_s", f"{side}_segment"]].dropna().astype(float).to_numpy()
+        many = len(sequence) > MAX_SHAPES
+        axes.plot(
+            sequence[:, 0], sequence[:, 1], "o", color=color, ms=size, mew=0, label=f"sent by {name}", rasterized=many
+        )
     # The bottleneck numbers packets in order of transmission.
     lost = sent.loc[sent.index.isin(case.drop), ["longpipe_s", "longpipe_segment"]].dropna().astype(float).to_numpy()
     if len(lost):
@@ -91,11 +93,11 @@ def _panel(axes: Axes, points: pd.DataFrame, size: float) -> None:
         ("longpipe", "sent", "sent by longpipe", "o", LONGPIPE, 1.0),
         ("longpipe", "lost", "lost at the bottleneck (longpipe)", "x", LOST, 2.5),
     ):
-        chosen = points[(points["simulator"] == simulator) & (points["event"] == event)]
+        segments = points[(points["simulator"] == simulator) & (points["event"] == event)]
         # Rasterize, because there are thousands of points.
         axes.plot(
-            chosen["s"],
-            chosen["segment"],
+            segments["s"],
+            segments["segment"],
             marker,
             color=color,
             markersize=size * scale**0.5 * 1.6,

@@ -54,16 +54,16 @@ def compare(transfer: Transfer, flows: Sequence[tuple[int, int]]) -> FlowsCompar
     Each flow is given by its arrival time [ps] and its number of segments. Raises ScenarioError if ns-2 is missing.
     """
     with TemporaryDirectory() as directory:
-        ours, theirs = (Path(directory) / name for name in ("longpipe.csv", "ns2.txt"))
-        ours.write_text("time,bytes\n" + "".join(f"{at} ps,{segments * MSS}\n" for at, segments in flows))
-        theirs.write_text("".join(f"{at / 1e12:.12f} {segments}\n" for at, segments in flows))
-        traffic = {"kind": "flow-arrivals", "file": str(ours), "most_active": _MOST}
+        longpipe_file, ns2_file = (Path(directory) / name for name in ("longpipe.csv", "ns2.txt"))
+        longpipe_file.write_text("time,bytes\n" + "".join(f"{at} ps,{segments * MSS}\n" for at, segments in flows))
+        ns2_file.write_text("".join(f"{at / 1e12:.12f} {segments}\n" for at, segments in flows))
+        traffic = {"kind": "flow-arrivals", "file": str(longpipe_file), "most_active": _MOST}
         duration = f"{flows[-1][0] // 10**12 + _REST_S} s"
         guard = {"tcp.reno.guard": True, "tcp.newreno.guard": True}
         scenario = transfer.scenario(**{"traffic": traffic, "duration": duration, **guard})
         completions = simulate(scenario).completions
         agents = [TICK_S, agent_options(transfer, guard=True)]
-        lines = ns2.lines([*path_arguments(transfer), *agents, theirs], SCRIPT)
+        lines = ns2.lines([*path_arguments(transfer), *agents, ns2_file], SCRIPT)
     network = scenario.network
     assert isinstance(network, Dumbbell)  # noqa: S101 - all of its networks are dumbbells
     # ns-2 reports the arrival of the last ACK at the sender.

@@ -55,10 +55,10 @@ def compare(transfer: Transfer, *, guard: bool = True) -> TransferComparison:
 
     Raises ScenarioError if ns-2 is missing.
     """
-    theirs = ns2.run([*path_arguments(transfer), SEGMENTS, TICK_S, "", agent_options(transfer, guard=guard)])
+    ns2_run = ns2.run([*path_arguments(transfer), SEGMENTS, TICK_S, "", agent_options(transfer, guard=guard)])
     course = Course.of(transfer, **{"tcp.reno.guard": guard, "tcp.newreno.guard": guard})
     measured = measure(course.result)
-    ours, lost = (frame.rename(columns={"packet": "segment"}) for frame in (course.sent, course.lost))
+    segments_sent, lost = (frame.rename(columns={"packet": "segment"}) for frame in (course.sent, course.lost))
     return TransferComparison(
         transfer,
         longpipe={
@@ -66,16 +66,16 @@ def compare(transfer: Transfer, *, guard: bool = True) -> TransferComparison:
             "first_losses": len(course.first_overflow),
         },
         ns2={
-            "completion_time_s": _completion_s(theirs.arrived),
-            "losses": len(theirs.lost),
-            "first_losses": len(first_overflow(theirs.lost, course.round_trip_s)),
-            "timeouts": theirs.timeouts,
-            "retransmissions": theirs.retransmissions,
+            "completion_time_s": _completion_s(ns2_run.arrived),
+            "losses": len(ns2_run.lost),
+            "first_losses": len(first_overflow(ns2_run.lost, course.round_trip_s)),
+            "timeouts": ns2_run.timeouts,
+            "retransmissions": ns2_run.retransmissions,
         },
-        longpipe_sent=ours,
-        ns2_sent=theirs.sent,
+        longpipe_sent=segments_sent,
+        ns2_sent=ns2_run.sent,
         longpipe_lost=lost,
-        ns2_lost=theirs.lost,
+        ns2_lost=ns2_run.lost,
     )
 
 

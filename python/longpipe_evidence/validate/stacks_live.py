@@ -181,8 +181,8 @@ def _live(path: LivePath, duration_s: float, settings: Settings) -> tuple[Transf
     program = str(stacks.transfer())
     same = [f"congestion={path.control}", f"most_bytes={LONGEST_PACKET - HEADERS_BYTES}"]
     sending = [program, "send", f"sink1:{PORT}", f"size={path.size_bytes(duration_s)}", *same]
-    made = plan(path.scenario(duration_s), ("source1", "sink1"), mtu=LONGEST_PACKET)
-    text, done = output_of(made, sending, [program, "receive", str(PORT), *same], settings, seed=path.number)
+    live_plan = plan(path.scenario(duration_s), ("source1", "sink1"), mtu=LONGEST_PACKET)
+    text, done = output_of(live_plan, sending, [program, "receive", str(PORT), *same], settings, seed=path.number)
     reported = json.loads(text)
     transfer = Transfer(
         goodput_mbits=_goodput(path, duration_s, float("nan") if reported["seconds"] is None else reported["seconds"]),

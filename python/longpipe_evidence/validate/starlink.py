@@ -128,16 +128,16 @@ def holds(criterion: str, value: float, model: float) -> bool | None:
 
 def tests_of_wetlinks(effort: Effort) -> Samples:
     """Rates and pings of tests of 15 s at random times of six months, in batches with a seed of their own."""
-    found: Samples = {}
+    samples: Samples = {}
     for batch in range(effort.batches):
         for name, value in _of_tests(drawn_tests(batch, effort.tests)).items():
-            found.setdefault(name, []).append(value)
+            samples.setdefault(name, []).append(value)
         # The site whose parameters follow from those of Osnabrück and the medians of Enschede.
         for name, value in _of_tests(drawn_tests(batch, effort.tests, "enschede")).items():
-            found.setdefault(f"enschede-fitted-{name}", []).append(value)
+            samples.setdefault(f"enschede-fitted-{name}", []).append(value)
     same = {"down-p25", "down-p50", "down-p75", "up-p25", "up-p50", "up-p75", "bent-pipe-p25", "bent-pipe-p50"}
     same |= {"bent-pipe-p75", "ping-lossless", "ping-mean", "ping-p90", "ping-p95", "ping-p99"}
-    return found | {f"enschede-{name}": found[name] for name in same}
+    return samples | {f"enschede-{name}": samples[name] for name in same}
 
 
 def drawn_tests(batch: int, count: int, site: Site = "osnabrueck") -> list[Test]:
@@ -195,14 +195,14 @@ def _of_tests(tests: list[Test]) -> dict[str, float]:
 
 def idle_and_messages(effort: Effort) -> Samples:
     """Idle RTTs of 2022 and 2025, and messages at 3 Mbit/s over the path of 2022."""
-    found: Samples = {}
+    samples: Samples = {}
     for batch in range(effort.batches):
         of_batch = _idle(2022, batch, effort.tests) | _messages(batch, effort.tests)
         recent = _idle(2025, batch, effort.tests)
         of_batch |= {"min-rtt-2025": recent["idle-min"], "idle-2025-p50": recent["idle-p50"]}
         for name, value in of_batch.items():
-            found.setdefault(name, []).append(value)
-    return found
+            samples.setdefault(name, []).append(value)
+    return samples
 
 
 def _windows(year: int, batch: int, count: int, span: str) -> Iterator[tuple[Drawn, Drawn, Random]]:
@@ -237,8 +237,8 @@ def _messages(batch: int, tests: int) -> dict[str, float]:
                 for packet in range(times.randint(*MESSAGE_PACKETS))
             ]
         )
-        for name, drawn in (("down", down), ("up", up)):
-            gone = np.array([times.random() for _ in sent]) < shares_of(drawn.losses(), sent)
+        for name, delays in (("down", down), ("up", up)):
+            gone = np.array([times.random() for _ in sent]) < shares_of(delays.losses(), sent)
             lost[name].append(float(gone.mean()))
             durations += [sent[last - 1] - sent[first] for first, last in _bursts(gone)]
         leaves = sent + delays_of(down, sent)
@@ -259,11 +259,11 @@ def _pings(down: Drawn, up: Drawn, sent: Numbers, draws: Numbers) -> tuple[Numbe
     return back - sent, draws < arrives
 
 
-def delays_of(drawn: Drawn, times: Numbers) -> Numbers:
+def delays_of(path: Drawn, times: Numbers) -> Numbers:
     """Returns the one-way delays [s] of packets at some times of the run, with waits for grants."""
-    begins, delays = (np.array(column, dtype=float) / PS for column in drawn.delays().columns)
+    begins, delays = (np.array(column, dtype=float) / PS for column in path.delays().columns)
     at = np.searchsorted(begins, times, side="right") - 1
-    return delays[at] + np.mod(begins[at] - times, drawn.grant_ps / PS)
+    return delays[at] + np.mod(begins[at] - times, path.grant_ps / PS)
 
 
 def shares_of(steps: Points, times: Numbers) -> Numbers:
@@ -337,12 +337,12 @@ def controls(effort: Effort) -> Samples:
 
 def falls(effort: Effort) -> Samples:
     """Times for which the goodput of one Reno flow over the path of 2023 stays below 10 Mbit/s after a fall [s]."""
-    found = []
+    durations_s = []
     for run in range(effort.runs):
         changes = {"tcp.congestion": "linux-reno", "duration": f"{POINTS} s", **TRACES}
         flow = simulated(simulate(scenario(2023, run, "down", changes), seed=run), POINTS)
-        found += durations_of_falls(np.diff(flow.delivered, prepend=0.0) * 8 / 1e6)
-    return {"recovery-p50": [float(np.median(found))]}
+        durations_s += durations_of_falls(np.diff(flow.delivered, prepend=0.0) * 8 / 1e6)
+    return {"recovery-p50": [float(np.median(durations_s))]}
 
 
 def durations_of_falls(mbps: Numbers) -> list[float]:
@@ -360,12 +360,12 @@ def _ratio(of: list[float], to: list[float]) -> list[float]:
 
 def transfers_of_2022(effort: Effort) -> Samples:
     """Downloads and uploads of 100 MB with CUBIC over the path of 2022."""
-    found: Samples = {}
+    samples: Samples = {}
     for run in range(effort.runs):
         for direction in ("down", "up"):
             for name, value in _transfer(run, direction).items():
-                found.setdefault(name, []).append(value)
-    return found
+                samples.setdefault(name, []).append(value)
+    return samples
 
 
 def _transfer(run: int, direction: str) -> dict[str, float]:
@@ -379,14 +379,14 @@ def _transfer(run: int, direction: str) -> dict[str, float]:
     end = flow["completion_s"] if flow["completion_s"] == flow["completion_s"] else TIME.parse(span) / PS
     rtt = 1e3 * result.traces["rtt"]["rtt_s"].dropna()
     drops = result.traces["drops"]
-    found = {
+    measures = {
         f"quic-{direction}": flow["delivered_bytes"] * 8 / (end - flow["start_s"]) / 1e6,
         **{f"loaded-rtt-{direction}-p{percent}": float(np.percentile(rtt, percent)) for percent in (50, 95, 99)},
         f"loaded-loss-{direction}": 100 * len(drops) / flow["sent_segments"],
     }
     if direction == "down" and len(drops):
-        found["loaded-event-p99"] = 1e3 * float(np.percentile(_durations(drops), 99))
-    return found
+        measures["loaded-event-p99"] = 1e3 * float(np.percentile(_durations(drops), 99))
+    return measures
 
 
 def _durations(drops: pd.DataFrame) -> list[float]:

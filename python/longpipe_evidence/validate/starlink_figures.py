@@ -118,8 +118,8 @@ def _draw(ax: Axes, panel: Panel, numbers: pd.DataFrame) -> None:
     """Draws a panel: in each row, the measured numbers slightly above those of the model."""
     for row, ids in enumerate(panel.groups.values()):
         for column, label, shift, style in (("value", "measured", -0.13, "C0o-"), ("model", "model", 0.13, "C1D-")):
-            shown = numbers.loc[list(ids), column]
-            ax.plot(shown, [row + shift] * len(shown), style, label=label if row == 0 else None)
+            heights = numbers.loc[list(ids), column]
+            ax.plot(heights, [row + shift] * len(heights), style, label=label if row == 0 else None)
     ax.set_yticks(range(len(panel.groups)), list(panel.groups))
     ax.set_ylim(len(panel.groups) - 0.5, -0.5)
     ax.set_xlim(0, 1.05 * ax.get_xlim()[1])

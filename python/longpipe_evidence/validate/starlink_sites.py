@@ -86,8 +86,8 @@ def write_site(path: Starlink, folder: Path, hours: float = 24.0) -> list[str]:
     begin = datetime.fromisoformat(path.begin).replace(tzinfo=UTC).timestamp()
     random = Random(f"files/{path.seed}")  # noqa: S311 - a simulation
     files = []
-    for direction, drawn, late in (("down", down, 30.0), ("up", up, 300.0)):
-        steps, losses = np.array(list(drawn.rates()), dtype=float), drawn.losses()
+    for direction, series, late in (("down", down, 30.0), ("up", up, 300.0)):
+        steps, losses = np.array(list(series.rates()), dtype=float), series.losses()
         tests = [
             _iperf3(steps, losses, direction, begin, at + random.uniform(0, 60))
             for at in np.arange(late, duration_s - 90, _EVERY_S)

@@ -65,7 +65,7 @@ def run(file: Path, question: Question, *, json: str | None, csv: Path | None, f
     frame = with_expression(frame, question.response)
     frame, unit = in_base_units(frame, question.response)
     frame = matching(frame, question.where).reset_index(drop=True)
-    shown = readable(question.response, unit=question.unit or unit)
+    shown_response = readable(question.response, unit=question.unit or unit)
     with Waiting(f"analyzing {file}"):
         fitted = _anova(frame, question.response, question)
         tables = _tables(fitted, question)
@@ -77,14 +77,14 @@ def run(file: Path, question: Question, *, json: str | None, csv: Path | None, f
         write_output(json, report)
     if figures is None and is_stdout(json):
         return
-    if shown.unit:
-        frame = frame.assign(**{shown.head: frame[question.response] / shown.scale})
-        fitted = _anova(frame, shown.head, question)
+    if shown_response.unit:
+        frame = frame.assign(**{shown_response.head: frame[question.response] / shown_response.scale})
+        fitted = _anova(frame, shown_response.head, question)
     if figures is not None:
         _draw(fitted, question, figures)
     if not is_stdout(json):
         console = terminal()
-        show(fitted, question.level, _tables(fitted, question) if shown.unit else tables, console)
+        show(fitted, question.level, _tables(fitted, question) if shown_response.unit else tables, console)
         print_written(console, JSON=json, Tables=csv, Figures=figures)
 
 

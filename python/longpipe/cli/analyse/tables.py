@@ -81,16 +81,16 @@ def _variation(variation: pd.DataFrame) -> Table:
 def _effects(effects: pd.DataFrame, anova: Anova, title: str, percent: str) -> Table:
     """Returns the table of main effects with their intervals; those that certainly differ from 0 are bold."""
     main = {name_of(term) for term in anova.terms if len(term) == 1}
-    shown = effects[effects["component"].isin(main)]
+    main_effects = effects[effects["component"].isin(main)]
     table = _table(title, "factor", "level", "effect", "error", f"low\n{percent}", f"high\n{percent}")
     previous = ""
-    for row in shown.head(MAX_ROWS).to_dict("records"):
+    for row in main_effects.head(MAX_ROWS).to_dict("records"):
         sure = row["low"] > 0 or row["high"] < 0
         numbers = [_short(row[name]) for name in ("effect", "standard_error", "low", "high")]
         name = "" if row["component"] == previous else row["component"]
         table.add_row(escape(name), escape(row["level"]), *numbers, style="bold" if sure else None)
         previous = row["component"]
-    return _captioned(table, len(shown), "effects")
+    return _captioned(table, len(main_effects), "effects")
 
 
 def _bootstrap(effects: pd.DataFrame, anova: Anova, percent: str) -> Table:

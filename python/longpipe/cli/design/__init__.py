@@ -131,7 +131,8 @@ def design(
     Each run is stored as soon as it is complete: without --no-store, the same command continues after an interruption.
     """
     # Imported here because the database, pandas and SciPy take a second to load.
-    from longpipe.cli.design.plan import run, show_plan
+    from longpipe.cli.design.plan import show_plan
+    from longpipe.cli.design.running import run
     from longpipe.study.pilot import measured_cost
     from longpipe.study.until import check_until
 

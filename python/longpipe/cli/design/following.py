@@ -19,21 +19,21 @@ ENOUGH = 5
 
 def commands(design: Design, runs: pd.DataFrame, name: str, csv: Path | None, url: str | None) -> Iterator[str]:
     """Suggests a picture, more replications if there is only one and seeds matter, and an analysis if possible."""
-    shown, factors = shown_metrics(design, runs)[0], [factor.name for factor in design.factors]
-    where = "" if url is None else f" --store {shlex.quote(url)}"
-    column, x = shlex.quote(shown.column), shlex.quote(factors[0])
+    metric, factors = shown_metrics(design, runs)[0], [factor.name for factor in design.factors]
+    store = "" if url is None else f" --store {shlex.quote(url)}"
+    column, x = shlex.quote(metric.column), shlex.quote(factors[0])
     by = f" --by {shlex.quote(factors[1])}" if len(factors) > 1 else ""
     if len(factors) <= 2:
-        yield f"longpipe plot {shlex.quote(name)} --x {x} --y {column}{by} -o {shlex.quote(f'{name}.svg')}{where}"
+        yield f"longpipe plot {shlex.quote(name)} --x {x} --y {column}{by} -o {shlex.quote(f'{name}.svg')}{store}"
     blocks = design.common and design.replications > 1
-    if not _can_be_analyzed(runs, shown.column, factors, "seed" if blocks else None):
+    if not _can_be_analyzed(runs, metric.column, factors, "seed" if blocks else None):
         if design.replications == 1 and not any(map(seedless, design.scenarios)):
-            yield f"longpipe study run {shlex.quote(name)} --replications {ENOUGH}{where}"
+            yield f"longpipe study run {shlex.quote(name)} --replications {ENOUGH}{store}"
         return
     if csv is None:
-        yield f"longpipe study export {shlex.quote(name)} -o runs.csv{where}"
+        yield f"longpipe study export {shlex.quote(name)} -o runs.csv{store}"
     # The name of a user-defined column does not contain its unit, so the unit is passed as an option.
-    unit = f" --unit {shown.unit}" if shown.unit in UNITS and readable(shown.column).unit != shown.unit else ""
+    unit = f" --unit {metric.unit}" if metric.unit in UNITS and readable(metric.column).unit != metric.unit else ""
     seed = " --blocks seed" if blocks else ""
     table = shlex.quote(str(csv or "runs.csv"))
     yield f"longpipe analyse {table} --response {column}{unit} --factors {shlex.quote(','.join(factors))}{seed}"

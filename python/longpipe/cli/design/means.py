@@ -87,8 +87,8 @@ def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str], until:
     unknown, notes = [metric.name for metric in metrics if runs[metric.column].isna().any()], []
     for point, group in list(runs.groupby("point"))[:MAX_POINTS]:
         levels = [escape(str(group[name].iloc[0])) for name in names]
-        shown = (interval_text(group[metric.column] / metric.scale) for metric in metrics)
-        table.add_row(*levels, *shown, limited[int(str(point))])
+        intervals = (interval_text(group[metric.column] / metric.scale) for metric in metrics)
+        table.add_row(*levels, *intervals, limited[int(str(point))])
     of_points = [group.set_index("seed") for _, group in runs.groupby("point")]
     # A point may have no finished run.
     if len(design.points) == len(of_points) == 2 and design.common and design.replications > 1:

@@ -38,11 +38,11 @@ def replay(
     )
     if any(done.lost.values()):
         console.print("lost by " + ", ".join(f"{cause} {count}" for cause, count in done.lost.items() if count))
-    shown = {"0.5": "median", "0.95": "95 %", "0.99": "99 %", "1": "most"}
+    labels = {"0.5": "median", "0.95": "95 %", "0.99": "99 %", "1": "most"}
     for direction, way in (("forward", "source to sink"), ("back", "sink to source")):
         delay_s = done.delay_by_direction_s[direction]
         # Without packets of this direction there are no quantiles.
-        delays_s = {name: value for share, name in shown.items() if (value := delay_s[share]) is not None}
+        delays_s = {name: value for share, name in labels.items() if (value := delay_s[share]) is not None}
         quantiles = [f"{name} {value * 1e3:.4g} ms" for name, value in delays_s.items()]
         if quantiles:
             console.print(f"delay from {way}: {', '.join(quantiles)}", soft_wrap=True)

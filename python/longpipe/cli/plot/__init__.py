@@ -263,12 +263,12 @@ def _draw(runs: Runs, name: str, options: dict[str, Any], *, overlay: bool) -> F
     from longpipe import pictures
 
     kind, several = kind_of(name), len(runs.by_label) > 1
-    drawn = runs.by_label if several else runs.first
+    drawn_runs = runs.by_label if several else runs.first
     # Some pictures always draw several runs, or all flows, as lines on the same axes.
     if overlay and (not kind.draws_runs if several else kind.line is not None):
-        return pictures.overlay(drawn, name, **options)
+        return pictures.overlay(drawn_runs, name, **options)
     if several and not kind.draws_runs:
         return pictures.compare(runs.by_label, name, **options)
     if not kind.selects_flows:
         del options["flows"]
-    return kind.draw(drawn, **options)
+    return kind.draw(drawn_runs, **options)

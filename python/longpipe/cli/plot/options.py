@@ -18,16 +18,16 @@ _PARAMETERS: Final = ("port", "unit", "rto", "log")
 Given = Mapping[str, Any]
 
 
-def of_picture(name: str, given: Given) -> dict[str, Any]:
+def of_picture(name: str, set_options: Given) -> dict[str, Any]:
     """Returns the options that are parameters of a picture. Raises ScenarioError for an option without effect on it."""
     kind = kind_of(name)
     for option, has_no_effect, why in _WITHOUT_EFFECT:
-        if has_no_effect(kind, given):
+        if has_no_effect(kind, set_options):
             able = [other for other in KINDS if option.removeprefix("--") in kind_of(other).options]
             lines = [other for other in KINDS if kind_of(other).line is not None]
             names = {"able": " or ".join(able), "lines": ", ".join(lines), "no_overlay": kind.no_overlay}
             raise ScenarioError(f"{option}: {why.format(name=name, **names)}")
-    return {option: given[option] for option in _PARAMETERS if given[option]}
+    return {option: set_options[option] for option in _PARAMETERS if set_options[option]}
 
 
 def _shows_one(kind: Kind) -> bool:
@@ -37,7 +37,7 @@ def _shows_one(kind: Kind) -> bool:
 
 def _without(option: str) -> Callable[[Kind, Given], object]:
     """Returns the condition that an option is given and is no parameter of the picture."""
-    return lambda kind, given: given[option] and option not in kind.options
+    return lambda kind, set_options: set_options[option] and option not in kind.options
 
 
 # Option, condition under which it has no effect, and the reason.

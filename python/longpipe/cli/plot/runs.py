@@ -138,7 +138,7 @@ def span_s(scenario: Scenario, begin: float | None, end: float | None) -> tuple[
 
 def _compared(scenario: Scenario, compared: str) -> dict[str, Scenario]:
     """Returns the scenario of each level. Raises ScenarioError if two of them lead to the same run."""
-    from longpipe.cli.design.plan import parse_factor
+    from longpipe.cli.design.factors import parse_factor
     from longpipe.design.level_names import common_names, legend_names
     from longpipe.scenario.overrides import overridden_fields
 

@@ -110,9 +110,9 @@ def run(
     if everything and is_stdout(json):
         raise ScenarioError("--all: not with --json -, which contains all flows and ports")
     scenario = scenario_with(Path(file), changes or [])
-    wanted = [kind.value for kind in trace or []] + _traces(scenario, qlog, perfetto)
-    if wanted:
-        scenario = scenario.with_(**{f"traces.{kind}": True for kind in wanted})
+    traces = [kind.value for kind in trace or []] + _traces(scenario, qlog, perfetto)
+    if traces:
+        scenario = scenario.with_(**{f"traces.{kind}": True for kind in traces})
     _check_outputs(json, csv, qlog, qlog_event or [], perfetto)
     on_threads = _number_of_threads(threads)
     captures = _captures(capture or [])
@@ -175,16 +175,16 @@ def _check_outputs(
 def _traces(scenario: Scenario, qlog: Path | None, perfetto: Path | None) -> list[str]:
     """Returns the traces that qlog and Perfetto need."""
     # Imported here because few runs are written in these formats.
-    wanted: list[str] = []
+    traces: list[str] = []
     if qlog is not None:
         from longpipe import qlog as written_as_qlog
 
-        wanted += written_as_qlog.traces_of(scenario.resolved)
+        traces += written_as_qlog.traces_of(scenario.resolved)
     if perfetto is not None:
         from longpipe import perfetto as written_as_perfetto
 
-        wanted += written_as_perfetto.TRACES
-    return wanted
+        traces += written_as_perfetto.TRACES
+    return traces
 
 
 def _write_traces(

@@ -137,20 +137,20 @@ def _flows(flows: list[Row], limited: Sequence[FlowLimit], max_rows: float, died
         )
 
     # The order is kept if all rows fit. A row of sums for a single other flow would be that flow itself.
-    shown = (
+    cells = (
         flows
         if len(flows) <= max_rows + 1
         else sorted(flows, key=lambda row: -row["throughput_bps"])[: _row_limit(max_rows)]
     )
-    for row in shown:
+    for row in cells:
         add(row["flow"], [row], by_flow[row["flow"]])
-    if len(shown) < len(flows):
-        names = {row["flow"] for row in shown}
-        add(f"{len(flows) - len(shown)} others", [row for row in flows if row["flow"] not in names], "")
+    if len(cells) < len(flows):
+        names = {row["flow"] for row in cells}
+        add(f"{len(flows) - len(cells)} others", [row for row in flows if row["flow"] not in names], "")
     if len(flows) > 1:
         table.add_section()
         add(f"all {len(flows)}", flows, "")
-    table = _captioned(table, len(shown), len(flows), "flows, the fastest")
+    table = _captioned(table, len(cells), len(flows), "flows, the fastest")
     if died:
         table = _noted(table, f"{DIED.strip()}: over the whole run, although the connection died")
     if any(row["completion_s"] is not None and row["start_s"] > 0 for row in flows):
@@ -227,8 +227,8 @@ def _queues(queues: list[Row], max_rows: float) -> Table:
 
 def _vbr(sources: list[Row], max_rows: float) -> Table:
     table = terminal_table("VBR source", "cells sent", "lost", "mean delay\n[ms]", "longest\n[ms]")
-    shown = sources if len(sources) <= max_rows else sorted(sources, key=lambda row: row["cells_sent"], reverse=True)
-    for row in shown[: _row_limit(max_rows)]:
+    rows = sources if len(sources) <= max_rows else sorted(sources, key=lambda row: row["cells_sent"], reverse=True)
+    for row in rows[: _row_limit(max_rows)]:
         delays = (row[name] for name in ("mean_delay_s", "max_delay_s"))
         waited = ("-" if delay is None else f"{1e3 * delay:.3f}" for delay in delays)
         table.add_row(row["source"], str(row["cells_sent"]), str(row["cells_lost"]), *waited)
@@ -248,8 +248,8 @@ def _datagrams(flows: list[Row], max_rows: float) -> Table:
     duplicates = ["duplicates"] if any(row.get("duplicates") for row in flows) else []
     delays = ("delay\n[ms]", "95 %\n[ms]", "99 %\n[ms]", "jitter\n[ms]")
     table = terminal_table("datagrams of", "sent", "arrived", *duplicates, "lost", *delays)
-    shown = flows if len(flows) <= max_rows else sorted(flows, key=lambda row: row["sent"], reverse=True)
-    for row in shown[: _row_limit(max_rows)]:
+    rows = flows if len(flows) <= max_rows else sorted(flows, key=lambda row: row["sent"], reverse=True)
+    for row in rows[: _row_limit(max_rows)]:
         times = (row[name] for name in ("mean_delay_s", "p95_delay_s", "p99_delay_s", "jitter_s"))
         waited = ("-" if delay is None else f"{1e3 * delay:.3f}" for delay in times)
         counted = [str(row[name]) for name in ("sent", "received", *duplicates)]
@@ -260,8 +260,8 @@ def _datagrams(flows: list[Row], max_rows: float) -> Table:
 def _relays(parts: list[Row], max_rows: float) -> Table:
     heads = ("segments\nsent", "resent", "mean\nbuffer [KB]", "peak\nbuffer [KB]", "window\nprobes")
     table = terminal_table("part up to a proxy", *heads)
-    shown = parts if len(parts) <= max_rows else sorted(parts, key=lambda row: row["delivered_bytes"], reverse=True)
-    for row in shown[: _row_limit(max_rows)]:
+    rows = parts if len(parts) <= max_rows else sorted(parts, key=lambda row: row["delivered_bytes"], reverse=True)
+    for row in rows[: _row_limit(max_rows)]:
         held = (f"{row[f'{name}_buffer_bytes'] / 1e3:.0f}" for name in ("mean", "peak"))
         resent = _share(row["retransmitted_segments"], row["sent_segments"])
         table.add_row(row["connection"], str(row["sent_segments"]), resent, *held, str(row["window_probes"]))
@@ -298,8 +298,8 @@ def _completion_times(rows: list[Row], max_rows: float) -> Table:
     table = terminal_table(
         "arriving\nflows", "size", "flows", "complete", *(f"{name}\n[s]" for name in ("mean", "median", "95 %"))
     )
-    shown, flows = _by_size(rows, max_rows)
-    for row in shown:
+    shown_rows, flows = _by_size(rows, max_rows)
+    for row in shown_rows:
         times = (row[name] for name in ("mean_time_s", *TIMES))
         cells = ("-" if time is None else f"{time:.4g}" for time in times)
         table.add_row(row["flow"], row["size"], str(row["flows"]), str(row["completed"]), *cells)
@@ -309,10 +309,10 @@ def _completion_times(rows: list[Row], max_rows: float) -> Table:
 
 def _slowdowns(rows: list[Row], max_rows: float) -> Table:
     """Returns slowdowns of arriving flows, by size as `_completion_times`, with the interval of the mean if known."""
-    shown, _ = _by_size(rows, max_rows)
-    has_intervals = any(row["low"] is not None for row in shown)
+    shown_rows, _ = _by_size(rows, max_rows)
+    has_intervals = any(row["low"] is not None for row in shown_rows)
     table = terminal_table("slowdown of\nflows", "size", "mean", *["±"] * has_intervals, "median", "95 %", "99 %")
-    for row in shown:
+    for row in shown_rows:
         mean, *quantiles = (
             "-" if row[name] is None else f"{row[name]:.2f}" for name in ("mean", *QUANTILES_OF_SLOWDOWNS)
         )
@@ -343,8 +343,8 @@ def _web(classes: list[Row]) -> Table:
     table = terminal_table("files of class", "requested", "complete", "median\n[s]", "95 %\n[s]", "99 %\n[s]")
     for row in classes:
         waits = (row[name] for name in QUANTILES)
-        shown = ("-" if wait is None else f"{wait:.3f}" for wait in waits)
-        table.add_row(str(row["class"]), str(row["files"]), str(row["completed"]), *shown)
+        waits_s = ("-" if wait is None else f"{wait:.3f}" for wait in waits)
+        table.add_row(str(row["class"]), str(row["files"]), str(row["completed"]), *waits_s)
     return _noted(table, "from a request to its file's last byte; -: beyond the run")
 
 

@@ -128,13 +128,13 @@ def _show_design(study: Study, runs: Mapping[str, list[Any]], console: Console) 
 def _shown_measures(design: Design, runs: Mapping[str, list[Any]], rows: Sequence[int]) -> dict[str, tuple[str, float]]:
     """Returns the measures that some of the rows have, by title: name of the column, and scale of the shown unit."""
     requested = {measure.name: measure for measure in design.asked}
-    shown = {}
+    measures = {}
     for name in requested or INDEXES:
         if name in runs and not all(math.isnan(runs[name][i]) for i in rows):
             measure = requested.get(name)
             title = f"{name} [{measure.unit}]" if measure is not None and measure.unit else name
-            shown[title] = (name, 1.0 if measure is None else measure.scale)
-    return shown
+            measures[title] = (name, 1.0 if measure is None else measure.scale)
+    return measures
 
 
 def measure(name: str, url: str | None, add: Sequence[str], drop: Sequence[str]) -> None:

@@ -82,8 +82,8 @@ def blocks(console: Console, table: Table, heads: int = 1) -> Iterator[Table]:
         kept = {column: minima[column] for column in named}
     parts: list[list[int]] = [[]]
     for column in optional:
-        wanted = [*kept.values(), *(minima[name] for name in [*parts[-1], column])]
-        if parts[-1] and _total(table, wanted) > console.width:
+        column_widths = [*kept.values(), *(minima[name] for name in [*parts[-1], column])]
+        if parts[-1] and _total(table, column_widths) > console.width:
             parts.append([])
         parts[-1].append(column)
     for part in parts:

@@ -90,8 +90,10 @@ class Commands(TyperGroup):
     def __init__(self, *, commands: Any = None, **attributes: Any) -> None:  # noqa: ANN401 - as in Typer
         super().__init__(**attributes)
         names = tuple(name for group in self.groups.values() for name in group)
-        own = dict(commands or {})
-        self.commands = self._on_demand = OnDemand(tuple(name for name in names if name not in own), own)
+        own_commands = dict(commands or {})
+        self.commands = self._on_demand = OnDemand(
+            tuple(name for name in names if name not in own_commands), own_commands
+        )
         self._listed: dict[str, Any] = {}
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Click's Context
@@ -131,8 +133,8 @@ class Commands(TyperGroup):
         module = self._on_demand.module(name)
         command: Any = self.commands[name] if module is None else _listed(name, module)
         title = next((title for title, names in self.groups.items() if name in names), None)
-        own = None if module is None else getattr(import_module(module), "GROUP", None)
-        command.rich_help_panel = title or (own if own in self.groups else OTHERS)
+        group = None if module is None else getattr(import_module(module), "GROUP", None)
+        command.rich_help_panel = title or (group if group in self.groups else OTHERS)
         return command
 
 

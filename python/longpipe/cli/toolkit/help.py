@@ -18,8 +18,8 @@ _SHOWS_ALL: Final = "longpipe.help.all"
 
 def without_all(ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Click's Context
     """Returns the arguments of a command without the `--all` of `--help --all`, which the context then contains."""
-    own = args[: args.index("--")] if "--" in args else args
-    if "--help" not in own or ALL not in own:
+    own_arguments = args[: args.index("--")] if "--" in args else args
+    if "--help" not in own_arguments or ALL not in own_arguments:
         return args
     ctx.meta[_SHOWS_ALL] = True
     return [arg for arg in args if arg != ALL]
@@ -33,18 +33,18 @@ def shows_all(ctx: Any) -> bool:  # noqa: ANN401 - Click's Context
 @contextmanager
 def shortened_help(command: Any, ctx: Any, rare: Iterable[Any]) -> Iterator[None]:  # noqa: ANN401 - Click's classes
     """Hides the rare options and commands unless the help shows all; `--help` then says how many are hidden."""
-    shown = [] if shows_all(ctx) else [part for part in rare if not part.hidden]
+    shown_parts = [] if shows_all(ctx) else [part for part in rare if not part.hidden]
     option = command.get_help_option(ctx)
     text = option.help
-    if shown:
-        option.help = f"Show this help and exit; with --all, also {len(shown)} rarely needed entries."
-    for part in shown:
+    if shown_parts:
+        option.help = f"Show this help and exit; with --all, also {len(shown_parts)} rarely needed entries."
+    for part in shown_parts:
         part.hidden = True
     try:
         yield
     finally:
         option.help = text
-        for part in shown:
+        for part in shown_parts:
             part.hidden = False
 
 

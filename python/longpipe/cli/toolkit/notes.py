@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def notes_shown(shown: type[Warning], word: str = "note") -> Iterator[None]:
+def notes_shown(kind: type[Warning], word: str = "note") -> Iterator[None]:
     """Prints warnings of a category on stderr, each once, after a word."""
     default_show, printed = warnings.showwarning, set[str]()
 
@@ -25,13 +25,13 @@ def notes_shown(shown: type[Warning], word: str = "note") -> Iterator[None]:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        if not issubclass(category, shown):
+        if not issubclass(category, kind):
             default_show(message, category, filename, lineno, file, line)
         elif str(message) not in printed:
             printed.add(str(message))
             echo(f"{word}: {message}", err=True)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("always", shown)
+        warnings.simplefilter("always", kind)
         warnings.showwarning = show
         yield

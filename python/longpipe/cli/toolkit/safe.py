@@ -22,8 +22,8 @@ class Console(rich.console.Console):
     def render(self, renderable: Any, options: Any = None) -> Iterable[Segment]:  # noqa: ANN401 - as in Rich
         """Yields the segments of a renderable; styles and cursor movements come from Rich itself and are kept."""
         for segment in super().render(renderable, options):
-            if segment.control is None and (shown := plain_lines(segment.text)) != segment.text:
-                yield Segment(shown, segment.style)
+            if segment.control is None and (plain_text := plain_lines(segment.text)) != segment.text:
+                yield Segment(plain_text, segment.style)
             else:
                 yield segment
 

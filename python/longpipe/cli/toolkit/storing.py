@@ -176,11 +176,11 @@ def opened_store(url: str | None, *, no_store: bool) -> Iterator[Store]:
 
     if no_store and url is not None:
         raise ScenarioError("--no-store: not with --store; needs one of them")
-    chosen = _chosen(url)
+    address = _chosen(url)
     try:
-        store = Store(None if no_store else chosen or default_url())
+        store = Store(None if no_store else address or default_url())
     except ScenarioError as error:
-        if chosen is not None:
+        if address is not None:
             raise
         echo(f"note: {error}; results are not kept", err=True)
         store = Store()

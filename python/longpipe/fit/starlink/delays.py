@@ -80,29 +80,29 @@ class Delays:
     slots: int
 
 
-def fit_delays(probes: Sequence[Probes], known: Delay, ends: Ends) -> Delays | None:
+def fit_delays(probes: Sequence[Probes], site_delay: Delay, ends: Ends) -> Delays | None:
     """Returns the estimates; None if there are too few probes."""
     of_slots = slots(probes)
     if len(of_slots.number) >= LEAST:
-        return _of_slots(of_slots, known, ends)
+        return _of_slots(of_slots, site_delay, ends)
     rows = [
         (float(rtt), float(span.mean()), shares(*span), 1, True, number)
-        for one in probes
-        if one.spans_s is not None
-        for number, (span, rtt) in enumerate(zip(one.spans_s, one.rtt_s, strict=True))
+        for series in probes
+        if series.spans_s is not None
+        for number, (span, rtt) in enumerate(zip(series.spans_s, series.rtt_s, strict=True))
         if span[1] > span[0]
     ]
-    return _of_means(joined(rows), known, ends) if len(rows) >= LEAST else None
+    return _of_means(joined(rows), site_delay, ends) if len(rows) >= LEAST else None
 
 
-def _of_means(parts: SlotParts, known: Delay, ends: Ends) -> Delays:
+def _of_means(parts: SlotParts, site_delay: Delay, ends: Ends) -> Delays:
     """Returns the estimates from means over measurements, which have the mean wait for grants and the mean of edges."""
     random = np.random.default_rng(0)
-    constant = (known.down_grant_s + known.up_grant_s) / 2 + known.exit_s + known.edge_s
-    simulate = simulated_parts(parts, 0.0, known.change, random)
+    constant = (site_delay.down_grant_s + site_delay.up_grant_s) / 2 + site_delay.exit_s + site_delay.edge_s
+    simulate = simulated_parts(parts, 0.0, site_delay.change, random)
     # Long steps are added to the levels of whole measurements, because their slots are rare.
     shape = len(simulate(np.zeros(len(PROBABILITIES))))
-    longer = np.where(random.random(shape) < known.long_step, random.uniform(*known.long_step_s, shape), 0.0)
+    longer = np.where(random.random(shape) < site_delay.long_step, random.uniform(*site_delay.long_step_s, shape), 0.0)
 
     def of(places: NDArray[np.int64], begin: Numbers | None) -> Numbers:
         measured = np.quantile(parts.values[places] - constant, INNER)
@@ -115,8 +115,8 @@ def _of_means(parts: SlotParts, known: Delay, ends: Ends) -> Delays:
     return Delays(quantiles, np.array(draws), None, nothing, None, nothing, None, nothing, count)
 
 
-def _of_slots(of_slots: Slots, known: Delay, ends: Ends) -> Delays:
-    model = _Model(of_slots, known, ends)
+def _of_slots(of_slots: Slots, site_delay: Delay, ends: Ends) -> Delays:
+    model = _Model(of_slots, site_delay, ends)
     numbers = of_slots.number
     blocks = numbers // _BLOCK
     _, begins, counts = np.unique(blocks, return_index=True, return_counts=True)
@@ -125,8 +125,8 @@ def _of_slots(of_slots: Slots, known: Delay, ends: Ends) -> Delays:
     estimate = model.solve(every, None, len(model.scales) // 2)
     draws = []
     for _ in range(RESAMPLES):
-        drawn = random.integers(0, len(begins), len(begins))
-        places = np.concatenate([np.arange(begins[k], begins[k] + counts[k]) for k in drawn])
+        resample = random.integers(0, len(begins), len(begins))
+        places = np.concatenate([np.arange(begins[k], begins[k] + counts[k]) for k in resample])
         draws.append(model.solve(places, estimate, int(random.integers(len(model.scales)))))
     return Delays(
         estimate.quantiles, np.array([draw.quantiles for draw in draws]),
@@ -148,15 +148,15 @@ class _Solution:
 class _Model:
     """Simulated levels of slots whose requests have the measured times, with fixed random numbers."""
 
-    def __init__(self, of_slots: Slots, known: Delay, ends: Ends) -> None:
-        self.known, self.ends = known, ends
+    def __init__(self, of_slots: Slots, site_delay: Delay, ends: Ends) -> None:
+        self.known, self.ends = site_delay, ends
         self.levels = of_slots.levels_s
         self.jitter = _jitter(of_slots.rtt_s)
         # The next slot, if it has a level.
         follows = np.searchsorted(of_slots.number, of_slots.number + 1)
         follows = np.minimum(follows, len(of_slots.number) - 1)
         self.next = np.where(of_slots.number[follows] == of_slots.number + 1, follows, -1)
-        phases = np.exp(2j * np.pi * of_slots.since_s / known.up_grant_s)
+        phases = np.exp(2j * np.pi * of_slots.since_s / site_delay.up_grant_s)
         self.has_phases = float(np.abs(np.nanmean(phases, axis=1)).mean()) < _SAME_PHASE
         random = np.random.default_rng(0)
         count = max(_SIMULATED, len(self.levels)) // len(self.levels)
@@ -253,9 +253,9 @@ def _jitter(rows: Numbers) -> float:
 
 def _at(ordered: Numbers, places: Numbers) -> Numbers:
     """Returns the value of each ordered row at a place between two columns, by linear interpolation."""
-    rows, before = np.arange(len(ordered)), np.floor(places).astype(int)
-    low, high = ordered[rows, before], ordered[rows, np.ceil(places).astype(int)]
-    part = places - before
+    rows, lower = np.arange(len(ordered)), np.floor(places).astype(int)
+    low, high = ordered[rows, lower], ordered[rows, np.ceil(places).astype(int)]
+    part = places - lower
     # From the nearer of the two values, as NumPy does.
     values: Numbers = np.where(part < 0.5, low + (high - low) * part, high - (high - low) * (1 - part))
     return values

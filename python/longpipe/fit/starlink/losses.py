@@ -49,12 +49,12 @@ def fit_losses(probes: Sequence[Probes], longest_burst_s: float, rtt_s: float) -
     Bursts of losses last at most `longest_burst_s`, so that more probes in succession are lost only in outages. Their
     durations are exponentially distributed, so that the number of probes lost in one is geometrically distributed.
     """
-    counted = [one for one in probes if one.lost_s is not None]
-    sent = sum(len(one.time_s) + len(one.lost_s) for one in counted if one.lost_s is not None)
+    counted = [series for series in probes if series.lost_s is not None]
+    sent = sum(len(series.time_s) + len(series.lost_s) for series in counted if series.lost_s is not None)
     if sent < _LEAST:
         return None
-    interval_s = float(np.median(np.concatenate([np.diff(np.sort(one.time_s)) for one in counted])))
-    runs = np.concatenate([_runs(one.lost_s, interval_s) for one in counted if one.lost_s is not None])
+    interval_s = float(np.median(np.concatenate([np.diff(np.sort(series.time_s)) for series in counted])))
+    runs = np.concatenate([_runs(series.lost_s, interval_s) for series in counted if series.lost_s is not None])
     least = math.floor(longest_burst_s / interval_s) + 2
     total_s = sent * interval_s
     random = np.random.default_rng(0)
@@ -79,9 +79,10 @@ def fit_losses(probes: Sequence[Probes], longest_burst_s: float, rtt_s: float) -
     # Probes that outages lose in shorter runs.
     in_outages = total_s / every_s * of_outage * short
     events = np.append(lost_short, random.gamma(lost_short + 0.5, 1.0, DRAWS))
-    others = np.maximum(0.0, events - in_outages) / sent
+    other_losses = np.maximum(0.0, events - in_outages) / sent
     return Losses(
-        float(every_s[0]), float(mean_s[0]), np.column_stack([every_s, mean_s])[1:], float(others[0]), others[1:],
+        float(every_s[0]), float(mean_s[0]), np.column_stack([every_s, mean_s])[1:], float(other_losses[0]),
+        other_losses[1:],
         interval_s, sent,
     )  # fmt: skip
 

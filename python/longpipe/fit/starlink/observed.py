@@ -111,7 +111,7 @@ class Observed:
 
 def observe(files: Sequence[str]) -> Observed:
     """Returns the measurements in some files. Raises ScenarioError for a file without any that determine parameters."""
-    found = Observed()
+    observed = Observed()
     for file in files:
         recording = read(file)
         if recording.begin_ns is None:
@@ -119,25 +119,25 @@ def observe(files: Sequence[str]) -> Observed:
                 f"{file}: {recording.format}, without absolute times; needs them, because the slots are those of UTC "
                 "(ping -D, iperf3 -J, starlink-grpc-tools' bulk_history)"
             )
-        before = len(found.tests) + len(found.probes)
-        found.tests += _tests(recording, recording.begin_ns / 1e9)
-        found.probes += _probes(recording, recording.begin_ns / 1e9)
-        if len(found.tests) + len(found.probes) == before:
+        count_before = len(observed.tests) + len(observed.probes)
+        observed.tests += _tests(recording, recording.begin_ns / 1e9)
+        observed.probes += _probes(recording, recording.begin_ns / 1e9)
+        if len(observed.tests) + len(observed.probes) == count_before:
             raise ScenarioError(
                 f"{file}: {recording.format}, without transfers or round trips; needs iperf3 -J, ping -D, irtt, or a "
                 "file of WetLinks, LENS, StarNet or a dish"
             )
         if any(subject.name.endswith(_USED) for subject in recording.subjects):
-            found.notes.append(f"{file}: the used rates are no rates of the path, and are not counted")
-    _check_targets(found.probes)
-    return found
+            observed.notes.append(f"{file}: the used rates are no rates of the path, and are not counted")
+    _check_targets(observed.probes)
+    return observed
 
 
 def _check_targets(probes: Sequence[Probes]) -> None:
     """Raises ScenarioError if the probes have several targets, whose round trips differ."""
-    targets = list(dict.fromkeys(one.target for one in probes))
+    targets = list(dict.fromkeys(series.target for series in probes))
     if len(targets) > 1:
-        other = next(one for one in probes if one.target != targets[0])
+        other = next(series for series in probes if series.target != targets[0])
         raise ScenarioError(
             f"{other.file}: round trips to {other.target} beside those to {targets[0]}; needs one target, and one site"
         )
@@ -193,9 +193,9 @@ def _together(flows: Sequence[Subject]) -> Iterator[list[Subject]]:
 def _of_streams(recording: Recording, begin_s: float, streams: Sequence[Subject]) -> Test:
     """Returns a test of iperf3: the sums over its streams, of the intervals that all of them have."""
     series = [stream.rates for stream in streams if stream.rates is not None]
-    count = min(len(one.numbers) for one in series)
+    count = min(len(stream_series.numbers) for stream_series in series)
     spans = begin_s + _spans(series[0])[:count]
-    bps = np.sum([one.numbers[:count] for one in series], axis=0)
+    bps = np.sum([stream_series.numbers[:count] for stream_series in series], axis=0)
     is_sent = streams[0].facts["role"] == "sender"
     direction: Direction = "up" if is_sent else "down"
     if streams[0].facts.get("protocol") != "UDP":
@@ -206,9 +206,13 @@ def _of_streams(recording: Recording, begin_s: float, streams: Sequence[Subject]
         return Test(recording.file, direction, begin, end, bps[late] / _TCP_SHARE, transport, None)
     payload = streams[0].counters.get("block", (_UDP_PAYLOAD, ""))[0]
     bps = bps * (payload + _UDP_HEADERS) / payload
-    counts = [sum(one.counters.get(name, (0.0, ""))[0] for one in streams) for name in ("lost", "packets")]
+    counts = [
+        sum(stream_series.counters.get(name, (0.0, ""))[0] for stream_series in streams) for name in ("lost", "packets")
+    ]
     # The summary of a test in reverse may be that of the sender, without losses, which the intervals then have.
-    in_intervals = sum(float(losses.numbers.sum()) for one in streams if (losses := one.of("losses")) is not None)
+    in_intervals = sum(
+        float(losses.numbers.sum()) for stream_series in streams if (losses := stream_series.of("losses")) is not None
+    )
     lost = max(counts[0], in_intervals) / counts[1] if counts[1] else 0.0
     if is_sent:
         # The intervals of a sender count what was offered, and only the summary has the share that arrived.

@@ -112,7 +112,7 @@ class _Fit:
 
     def _delay(self) -> Delay:
         network: Any = self.base.network
-        at_exit = all(one.is_to_the_exit for one in self.observed.probes)
+        at_exit = all(series.is_to_the_exit for series in self.observed.probes)
         beyond = 0 if at_exit else 2 * (TIME.parse(network.access_delay) + TIME.parse(network.exit_delay))
         edges = (self._s("edge_before") + self._s("edge_after")) / (SLOT_PS / _PS) * 2 * self._s("edge_delay")
         low, high = (TIME.parse(text) / _PS for text in self._value("long_step_rtt"))
@@ -123,47 +123,47 @@ class _Fit:
 
     def _delays(self) -> Delays | None:
         of_year = np.array([TIME.parse(text) / _PS for text in self._value("base_rtt")])
-        known, ends = self._delay(), Ends.of(of_year)
-        found = fit_delays(self.observed.probes, known, ends) if self.observed.probes else None
-        if found is None:
+        site_delay, ends = self._delay(), Ends.of(of_year)
+        delays = fit_delays(self.observed.probes, site_delay, ends) if self.observed.probes else None
+        if delays is None:
             self.undetermined.append(
                 f"base RTTs, jitter and changes of the satellite: there are fewer than {LEAST} slots with round trips "
                 "(ping -D, irtt)"
             )
             return None
-        evidence = f"{found.slots} {'slots' if found.wait_draws.size else 'measurements'} with round trips"
+        evidence = f"{delays.slots} {'slots' if delays.wait_draws.size else 'measurements'} with round trips"
         if "base_rtt" not in self.known:
-            self._quantiles("base_rtt", found.quantiles, found.quantile_draws, "s", evidence)
-            texts = [f"{1e3 * value:.3f} ms" for value in ends.whole(found.quantiles)]
+            self._quantiles("base_rtt", delays.quantiles, delays.quantile_draws, "s", evidence)
+            texts = [f"{1e3 * value:.3f} ms" for value in ends.whole(delays.quantiles)]
             self.path["base_rtt"] = texts
-        if known.exit_s:
+        if site_delay.exit_s:
             self.undetermined.append(
                 "how much of the base RTT lies between point of presence and server: network.access_delay is "
                 f"{self.base.network.access_delay}"  # type: ignore[union-attr]
             )
-        self._grants(found, known, evidence)
-        self._shares(found, evidence)
-        return found
+        self._grants(delays, site_delay, evidence)
+        self._shares(delays, evidence)
+        return delays
 
-    def _grants(self, found: Delays, known: Delay, evidence: str) -> None:
-        if found.wait is None:
+    def _grants(self, delays: Delays, site_delay: Delay, evidence: str) -> None:
+        if delays.wait is None:
             self.undetermined.append(
                 "the waits for grants: they need single round trips at times that are no multiples of a grant"
             )
             return
         if "up_grant" in self.known or "down_grant" in self.known:
             return
-        self._row("up_grant", found.wait, found.wait_draws, "s", f"the jitter in {evidence}", known.up_grant_s)
-        for name, value in (("up_grant", known.up_grant_s), ("down_grant", known.down_grant_s)):
-            self.path[name] = f"{1e3 * value * found.wait:.3f} ms"
+        self._row("up_grant", delays.wait, delays.wait_draws, "s", f"the jitter in {evidence}", site_delay.up_grant_s)
+        for name, value in (("up_grant", site_delay.up_grant_s), ("down_grant", site_delay.down_grant_s)):
+            self.path[name] = f"{1e3 * value * delays.wait:.3f} ms"
         self.undetermined.append(
             "the grants of each direction: down_grant is in the ratio of the year's set to up_grant"
         )
 
-    def _shares(self, found: Delays, evidence: str) -> None:
+    def _shares(self, delays: Delays, evidence: str) -> None:
         for name, value, draws, unit in (
-            ("long_step", found.long_step, found.long_step_draws, "of slots"),
-            ("change", found.change, found.change_draws, "per slot"),
+            ("long_step", delays.long_step, delays.long_step_draws, "of slots"),
+            ("change", delays.change, delays.change_draws, "per slot"),
         ):
             if name in self.known:
                 continue
@@ -180,46 +180,46 @@ class _Fit:
             direction: Ends.of(np.array([float(RATE.parse(text)) for text in self._value(f"{direction}_rate")]))
             for direction in _DIRECTIONS
         }
-        chosen = {direction: some for direction in _DIRECTIONS if (some := self._chosen(direction))}
-        tests = {direction: of_direction for direction, (of_direction, _) in chosen.items()}
+        tests_of = {direction: some for direction in _DIRECTIONS if (some := self._chosen(direction))}
+        tests = {direction: of_direction for direction, (of_direction, _) in tests_of.items()}
         daily = [(float(hour), float(factor)) for hour, factor in self._value("daily")]
         change = self._value_of("change")
-        known = Known(
+        site = Known(
             float(self._value("noise")), float(change), float(self._value("first_second")),
             float(self._value("last_second")), self.base.network.path.utc_offset, daily,  # type: ignore[union-attr]
             "daily" in self.known,
         )  # fmt: skip
-        found = fit_rates(tests, known, ends)
-        ratios = self._ratios(found, ends, chosen)
+        rates = fit_rates(tests, site, ends)
+        ratios = self._ratios(rates, ends, tests_of)
         if refused := [direction for direction, ratio in ratios.items() if not ratio.follows]:
             for direction in refused:
-                of_direction, transport = chosen.pop(direction)
+                of_direction, transport = tests_of.pop(direction)
                 reason = f"{_words(transport)} would not be much faster on a path with twice the rate"
                 self._bound(
                     f"{direction}_rate", of_direction, f"{reason}; needs UDP above the rate of the path, or BBR"
                 )
-            found = fit_rates(
-                {direction: some for direction, some in tests.items() if direction in chosen}, known, ends
+            rates = fit_rates(
+                {direction: some for direction, some in tests.items() if direction in tests_of}, site, ends
             )
-        if found.swing is None:
+        if rates.swing is None:
             self.undetermined.append("the daily curve: it needs tests at many hours, of a path that they fill")
         else:
             # The factor at the hour of the greatest one of the year's set.
-            hour = max(known.daily, key=lambda point: point[1])[0]
-            factors = 1 + found.swing_draws
-            self._row(f"daily {hour:g} h", 1 + found.swing, factors, "of the rate", "the hours of the tests")
-            self.path["daily"] = [[hour, float(f"{1 + found.swing * value:.4g}")] for hour, value in shape(known.daily)]
-        if found.noise is None or "noise" in self.known:
+            hour = max(site.daily, key=lambda point: point[1])[0]
+            factors = 1 + rates.swing_draws
+            self._row(f"daily {hour:g} h", 1 + rates.swing, factors, "of the rate", "the hours of the tests")
+            self.path["daily"] = [[hour, float(f"{1 + rates.swing * value:.4g}")] for hour, value in shape(site.daily)]
+        if rates.noise is None or "noise" in self.known:
             self.undetermined.append("noise: it needs rates of single seconds of UDP")
         else:
-            self._row("noise", found.noise, found.noise_draws, "of the rate", "changes between seconds")
-            self.path["noise"] = float(f"{min(found.noise, 0.99):.3g}")
-        for direction, (of_direction, transport) in chosen.items():
-            if direction in found.quantiles and f"{direction}_rate" not in self.known:
-                evidence = f"{found.counts[direction]} parts of {len(of_direction)} tests"
+            self._row("noise", rates.noise, rates.noise_draws, "of the rate", "changes between seconds")
+            self.path["noise"] = float(f"{min(rates.noise, 0.99):.3g}")
+        for direction, (of_direction, transport) in tests_of.items():
+            if direction in rates.quantiles and f"{direction}_rate" not in self.known:
+                evidence = f"{rates.counts[direction]} parts of {len(of_direction)} tests"
                 if ratio := ratios.get(direction):
                     evidence += f"; {_words(transport)} had {ratio.mean:.0%} of the rate on such a path"
-                self._rate(direction, found, ends[direction], ratio, evidence)
+                self._rate(direction, rates, ends[direction], ratio, evidence)
 
     def _chosen(self, direction: Direction) -> tuple[list[Test], Transport | None] | None:
         """Returns the tests that are used, and their transport; None if there are too few or they do not fill the path.
@@ -247,28 +247,28 @@ class _Fit:
     def _bound(self, name: str, tests: Sequence[Test], reason: str) -> None:
         """Adds the greatest rate as a lower bound."""
         most = max(float(test.bps.max()) for test in tests)
-        known = "a lower bound: the highest rate of a test"
-        self.rows[name] = {"value": most, "low": most, "high": None, "unit": "bit/s", "known": known}
+        evidence = "a lower bound: the highest rate of a test"
+        self.rows[name] = {"value": most, "low": most, "high": None, "unit": "bit/s", "known": evidence}
         self.undetermined.append(f"{name}: {reason}")
 
     def _ratios(
         self,
-        found: Rates,
+        rates: Rates,
         ends: Mapping[Direction, Ends],
-        chosen: Mapping[Direction, tuple[list[Test], Transport | None]],
+        tests_of: Mapping[Direction, tuple[list[Test], Transport | None]],
     ) -> dict[Direction, Efficiency]:
         """Returns the efficiency of the transfers over TCP, by direction, unless the rate is known."""
         return {
             direction: self._efficiency(direction, ends[direction].whole(inner), tests, transport)
-            for direction, inner in found.quantiles.items()
-            for tests, transport in (chosen[direction],)
+            for direction, inner in rates.quantiles.items()
+            for tests, transport in (tests_of[direction],)
             if transport is not None and f"{direction}_rate" not in self.known
         }
 
-    def _rate(self, direction: Direction, found: Rates, ends: Ends, ratio: Efficiency | None, evidence: str) -> None:
+    def _rate(self, direction: Direction, rates: Rates, ends: Ends, ratio: Efficiency | None, evidence: str) -> None:
         """Adds the quantiles of the rate, for TCP divided by its efficiency on such a path."""
         name = f"{direction}_rate"
-        inner, draws = found.quantiles[direction], found.quantile_draws[direction]
+        inner, draws = rates.quantiles[direction], rates.quantile_draws[direction]
         if ratio is not None:
             random = np.random.default_rng(2)
             inner = inner / ratio.mean
@@ -291,28 +291,28 @@ class _Fit:
     def _losses(self, delays: Delays | None) -> None:
         _, longest = (TIME.parse(text) / _PS for text in self._value("burst"))
         rtt_s = 0.0 if delays is None else float(delays.quantiles[2])
-        found = fit_losses(self.observed.probes, longest, rtt_s)
-        if found is None:
+        losses = fit_losses(self.observed.probes, longest, rtt_s)
+        if losses is None:
             self.undetermined.append("losses and outages: they need single probes, at least 1000 (ping -D, irtt)")
             return
-        evidence = f"{found.probes} probes, {1e3 * found.interval_s:.4g} ms apart"
-        if found.outage_every_s is None or found.outage_s is None:
+        evidence = f"{losses.probes} probes, {1e3 * losses.interval_s:.4g} ms apart"
+        if losses.outage_every_s is None or losses.outage_s is None:
             self.undetermined.append("outages: there are fewer than 5 in which several probes were lost")
         else:
-            every, length = found.outage_draws.T
+            every, length = losses.outage_draws.T
             for name, value, draws in (
-                ("outage_every", found.outage_every_s, every),
-                ("outage", found.outage_s, length),
+                ("outage_every", losses.outage_every_s, every),
+                ("outage", losses.outage_s, length),
             ):
                 if name not in self.known:
                     self._row(name, value, draws, "seconds", evidence)
                     self.path[name] = f"{value:.4g} s"
-        self._other_losses(found, evidence)
+        self._other_losses(losses, evidence)
 
-    def _other_losses(self, found: Losses, evidence: str) -> None:
+    def _other_losses(self, losses: Losses, evidence: str) -> None:
         """Scales single losses and bursts, in the ratio of the year's set, to the share of probes lost in them."""
-        self._row("loss without outages", found.other, found.other_draws, "per probe", evidence)
-        scale = found.other / self._expected_loss()
+        self._row("loss without outages", losses.other, losses.other_draws, "per probe", evidence)
+        scale = losses.other / self._expected_loss()
         for name in ("isolated_loss", "edge_burst"):
             if name not in self.known:
                 self.path[name] = float(f"{min(1.0, self._value(name) * scale):.3g}")
@@ -332,17 +332,17 @@ class _Fit:
 
     # Rows of the report.
 
-    def _quantiles(self, name: str, inner: Numbers, draws: Numbers, unit: str, known: str) -> None:
+    def _quantiles(self, name: str, inner: Numbers, draws: Numbers, unit: str, evidence: str) -> None:
         for place, probability in enumerate(INNER):
-            self._row(f"{name} {probability:.0%}", float(inner[place]), draws[:, place], unit, known)
+            self._row(f"{name} {probability:.0%}", float(inner[place]), draws[:, place], unit, evidence)
 
-    def _row(self, name: str, value: float, draws: Numbers, unit: str, known: str, scale: float = 1.0) -> None:
+    def _row(self, name: str, value: float, draws: Numbers, unit: str, evidence: str, scale: float = 1.0) -> None:
         """Adds an estimate with the wider of two intervals: quantiles of the draws, and these reflected at it."""
         # The expected probability below the kth of n draws is k / (n + 1); "linear" would give narrower intervals.
         below, above = np.quantile(draws, (_LOW, _HIGH), method="weibull").tolist()
         low, high = max(0.0, min(below, 2 * value - above)), max(above, 2 * value - below)
         self.rows[name] = {
-            "value": scale * value, "low": scale * low, "high": scale * high, "unit": unit, "known": known,
+            "value": scale * value, "low": scale * low, "high": scale * high, "unit": unit, "known": evidence,
         }  # fmt: skip
 
 

@@ -94,5 +94,5 @@ def resampled(groups: NDArray[np.int64], random: np.random.Generator) -> NDArray
     """Returns the places of the values of as many random groups, with repetition, as there are groups."""
     order = np.argsort(groups, kind="stable")
     _, begins, counts = np.unique(groups[order], return_index=True, return_counts=True)
-    drawn = random.integers(0, len(begins), len(begins))
-    return np.concatenate([order[begins[group] : begins[group] + counts[group]] for group in drawn])
+    resample = random.integers(0, len(begins), len(begins))
+    return np.concatenate([order[begins[group] : begins[group] + counts[group]] for group in resample])

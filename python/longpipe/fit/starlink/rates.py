@@ -66,42 +66,44 @@ def shape(daily: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     return [(hour, (factor - middle) / half) for hour, factor in daily]
 
 
-def fit_rates(tests: Mapping[Direction, Sequence[Test]], known: Known, ends: Mapping[Direction, Ends]) -> Rates:
+def fit_rates(tests: Mapping[Direction, Sequence[Test]], site: Known, ends: Mapping[Direction, Ends]) -> Rates:
     """Returns the estimates from tests that fill the path, of the directions with enough of them."""
     random = np.random.default_rng(0)
     by_direction = {
         direction: of_direction
         for direction, measured in tests.items()
-        if len((of_direction := parts(measured, known.first_second, known.last_second)).values) >= LEAST
+        if len((of_direction := parts(measured, site.first_second, site.last_second)).values) >= LEAST
     }
     rows = [variations(measured) for measured in tests.values()]
     noise, noise_draws = _noise([row for row in rows if len(row) >= LEAST], random)
-    known = replace(known, noise=known.noise if noise is None else noise)
+    site = replace(site, noise=site.noise if noise is None else noise)
     swing, swing_draws = None, np.zeros(0)
-    curves = {direction: _curve(part, known) for direction, part in by_direction.items()}
-    has_daily = not known.is_daily_known and any(float(curve.std()) >= _SPREAD for curve in curves.values())
+    curves = {direction: _curve(part, site) for direction, part in by_direction.items()}
+    has_daily = not site.is_daily_known and any(float(curve.std()) >= _SPREAD for curve in curves.values())
     if has_daily:
         swing = _swing(by_direction, curves)
     solved = {
-        direction: _Solved(part, simulated_parts(part, known.noise, known.change, random), ends[direction])
+        direction: _Solved(part, simulated_parts(part, site.noise, site.change, random), ends[direction])
         for direction, part in by_direction.items()
     }
-    factors = {direction: _factors(by_direction[direction], curves[direction], swing, known) for direction in solved}
-    quantiles = {direction: one.quantiles(factors[direction], None) for direction, one in solved.items()}
+    factors = {direction: _factors(by_direction[direction], curves[direction], swing, site) for direction in solved}
+    quantiles = {
+        direction: direction_rates.quantiles(factors[direction], None) for direction, direction_rates in solved.items()
+    }
     draws: dict[Direction, list[Numbers]] = {direction: [] for direction in solved}
     swings = []
     for _ in range(RESAMPLES if solved else 0):
         places = {direction: resampled(part.groups, random) for direction, part in by_direction.items()}
-        drawn = swing
+        drawn_swing = swing
         if has_daily:
-            drawn = _swing(
+            drawn_swing = _swing(
                 {direction: _chosen(part, places[direction]) for direction, part in by_direction.items()},
                 {direction: curve[places[direction]] for direction, curve in curves.items()},
             )
-            swings.append(drawn)
-        for direction, one in solved.items():
-            factor = _factors(by_direction[direction], curves[direction], drawn, known)
-            draws[direction].append(one.quantiles(factor, quantiles[direction], places[direction]))
+            swings.append(drawn_swing)
+        for direction, direction_rates in solved.items():
+            factor = _factors(by_direction[direction], curves[direction], drawn_swing, site)
+            draws[direction].append(direction_rates.quantiles(factor, quantiles[direction], places[direction]))
     return Rates(
         quantiles, {direction: np.array(measured) for direction, measured in draws.items()}, swing,
         np.array(swings) if has_daily else swing_draws, noise, noise_draws,
@@ -127,19 +129,19 @@ def _chosen(part: SlotParts, places: NDArray[np.int64]) -> SlotParts:
     return replace(part, values=part.values[places], weights=part.weights[places])
 
 
-def _curve(part: SlotParts, known: Known) -> Numbers:
+def _curve(part: SlotParts, site: Known) -> Numbers:
     """Returns the daily curve, from -1 to 1, at the times of the values."""
-    hours = (part.time_s / _S_PER_HOUR + known.utc_offset) % HOURS_OF_DAY
-    curve = shape(known.daily)
+    hours = (part.time_s / _S_PER_HOUR + site.utc_offset) % HOURS_OF_DAY
+    curve = shape(site.daily)
     return np.array([at_hour(curve, float(hour)) for hour in hours])
 
 
-def _factors(part: SlotParts, curve: Numbers, swing: float | None, known: Known) -> Numbers:
+def _factors(part: SlotParts, curve: Numbers, swing: float | None, site: Known) -> Numbers:
     """Returns the factors of the daily curve at the times of the values."""
     if swing is not None:
         return 1 + swing * curve
-    hours = (part.time_s / _S_PER_HOUR + known.utc_offset) % HOURS_OF_DAY
-    return np.array([at_hour(known.daily, float(hour)) for hour in hours])
+    hours = (part.time_s / _S_PER_HOUR + site.utc_offset) % HOURS_OF_DAY
+    return np.array([at_hour(site.daily, float(hour)) for hour in hours])
 
 
 def _swing(by_direction: Mapping[Direction, SlotParts], curves: Mapping[Direction, Numbers]) -> float:

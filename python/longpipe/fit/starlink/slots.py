@@ -147,9 +147,9 @@ class Slots:
 
 def slots(probes: Sequence[Probes]) -> Slots:
     """Returns the probes in the middle of each slot that has enough of them; means over intervals are omitted."""
-    single = [one for one in probes if one.spans_s is None]
-    times = np.concatenate([one.time_s for one in single] or [np.zeros(0)])
-    rtts = np.concatenate([one.rtt_s for one in single] or [np.zeros(0)])
+    single = [series for series in probes if series.spans_s is None]
+    times = np.concatenate([series.time_s for series in single] or [np.zeros(0)])
+    rtts = np.concatenate([series.rtt_s for series in single] or [np.zeros(0)])
     order = np.argsort(times, kind="stable")
     times, rtts = times[order], rtts[order]
     numbers = slot_of(times)

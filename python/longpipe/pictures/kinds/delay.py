@@ -193,8 +193,10 @@ def delay(
     for number, name in enumerate(names):
         flow_points = points[points["flow"].astype(str) == name]
         if len(flow_points):
-            seen = flow_points[flow_points["delay_s"] > 0] if log else flow_points
-            (dots,) = panel.plot(seen["time_s"], 1e3 * seen["delay_s"], ".", ms=2, color=color(number), label=name)
+            drawn_points = flow_points[flow_points["delay_s"] > 0] if log else flow_points
+            (dots,) = panel.plot(
+                drawn_points["time_s"], 1e3 * drawn_points["delay_s"], ".", ms=2, color=color(number), label=name
+            )
             dots.set_rasterized(len(flow_points) > MAX_SHAPES)
         if log:
             _at_edge(panel, flow_points[flow_points["delay_s"] == 0]["time_s"], color(number))
@@ -267,6 +269,25 @@ def drops(
     return figure
 
 
+def _draw_distributions(panel: Axes, lines: Mapping[str, pd.Series], whole: str, longest_ms: float) -> None:
+    """Draws the distribution function of each line's delays; that of the line `whole` is black."""
+    for number, (label, waits) in enumerate(lines.items()):
+        ordered = np.sort(1e3 * waits.to_numpy())
+        shares = np.arange(1, len(ordered) + 1) / len(ordered)
+        is_whole = label == whole
+        place = number - (whole in lines)
+        panel.step(
+            # Each line continues to the longest delay of all, so that one whose packets did not wait is visible.
+            np.concatenate(([0.0], ordered, [longest_ms] if len(ordered) else [])),
+            np.concatenate(([0.0], shares, [1.0] if len(ordered) else [])),
+            where="post",
+            color="black" if is_whole else color(place),
+            ls="-" if is_whole else DASHES[place // len(PALETTE) % len(DASHES)],
+            lw=1.8 if is_whole else 1.2,
+            label=label,
+        )
+
+
 @with_literal_texts
 def delay_cdf(
     runs: Run | Mapping[str, Run],
@@ -310,25 +331,11 @@ def delay_cdf(
     figure = figure_of(4.4)
     panel = figure.subplots()
     plain(panel)
-    for number, (label, waits) in enumerate(lines.items()):
-        ordered = np.sort(1e3 * waits.to_numpy())
-        shares = np.arange(1, len(ordered) + 1) / len(ordered)
-        is_whole = label == whole
-        place = number - (whole in lines)
-        panel.step(
-            # Each line continues to the longest delay of all, so that one whose packets did not wait is visible.
-            np.concatenate(([0.0], ordered, [longest_ms] if len(ordered) else [])),
-            np.concatenate(([0.0], shares, [1.0] if len(ordered) else [])),
-            where="post",
-            color="black" if is_whole else color(place),
-            ls="-" if is_whole else DASHES[place // len(PALETTE) % len(DASHES)],
-            lw=1.8 if is_whole else 1.2,
-            label=label,
-        )
+    _draw_distributions(panel, lines, whole, longest_ms)
     if log:
         logarithmic(panel, "x")
-        begins_s = min(float(waits[waits > 0].quantile(LOG_BEGINS)) for waits in lines.values() if waits.any())
-        panel.set_xlim(left=1e3 * begins_s)
+        begin_s = min(float(waits[waits > 0].quantile(LOG_BEGINS)) for waits in lines.values() if waits.any())
+        panel.set_xlim(left=1e3 * begin_s)
     else:
         panel.set_xlim(left=0)
         if longest_ms == 0:

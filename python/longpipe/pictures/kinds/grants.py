@@ -58,9 +58,9 @@ def _port_of(run: Run, port: str | None, span_s: tuple[float, float] | None) -> 
     if port is None:
         return default_port([run], TOTAL_WAIT, None, span_s)
     if port not in (granting_ports := sorted(map(str, measured_ports(run, TOTAL_WAIT, None, span_s).index))):
-        where = nearest(port, granting_ports) if granting_ports else "needs access or return_access there"
+        hint = nearest(port, granting_ports) if granting_ports else "needs access or return_access there"
         raise EmptyPictureError(
-            f"port: {port!r} sent no data by medium access in the time shown; {where}", TOTAL_WAIT.empty_title
+            f"port: {port!r} sent no data by medium access in the time shown; {hint}", TOTAL_WAIT.empty_title
         )
     return port
 

@@ -105,9 +105,9 @@ def _of_link(link: dict[str, Any], path: object, end_s: float, span_s: tuple[flo
     jumps = knot_s[1:][(np.diff(knot_s) == 0) & (knot_s[1:] <= end_s)] if linear else np.empty(0)
     if jumps.size:
         # Of two points at one time, `read` returned the second one; a row with the first one precedes it.
-        before = table.loc[np.unique(jumps)]
-        first_points = np.searchsorted(knot_s, before.index.to_numpy(), side="left")
-        table = pd.concat([before.assign(delay_s=delay_s[first_points]), table]).sort_index(kind="stable")
+        previous_rows = table.loc[np.unique(jumps)]
+        first_points = np.searchsorted(knot_s, previous_rows.index.to_numpy(), side="left")
+        table = pd.concat([previous_rows.assign(delay_s=delay_s[first_points]), table]).sort_index(kind="stable")
     table.attrs["drawn"] = "default" if linear else "steps-post"
     return table.reset_index(names="time_s")[columns]
 
@@ -150,14 +150,14 @@ def path(scenario: Scenario, span_s: tuple[float, float] | None = None, called: 
     lossy = any((table["loss"] > 0).any() for table in tables.values())
     end_s = max(float(table["time_s"].iloc[-1]) for table in tables.values())
     coded = any("esn0_db" in table for table in tables.values())
-    shown = span_s or (0.0, end_s)
+    shown_span_s = span_s or (0.0, end_s)
     links = scenario.resolved["links"]
     scheduled = any(link.get("motion", {}).get("service", {}).get("kind") == "opportunities" for link in links)
-    notes = [f"rates of schedules are means over {interval_s(shown):g} s each"] if scheduled else []
+    notes = [f"rates of schedules are means over {interval_s(shown_span_s):g} s each"] if scheduled else []
     if waiting := _accesses(scenario):
         notes.append(f"without waits for transmissions at {', '.join(waiting)} (picture grants)")
     title = titled(f"{called or scenario.name}: links over time", "; ".join(notes))
-    figure, axes = panels(2 + lossy + coded, title, shown)
+    figure, axes = panels(2 + lossy + coded, title, shown_span_s)
     # The panel of Es/N0, if there is one, is above the others.
     below = axes[coded:]
     for number, (name, table) in enumerate(tables.items()):

@@ -60,9 +60,9 @@ def queue_by_flow(
     is_ack = steps.columns.str.startswith(ACKS)
     data = steps.loc[:, ~is_ack]
     ranked = list(data.mean().sort_values(ascending=False, kind="stable").index)
-    shown = [name for name in data.columns if name in (ranked[:most] if flows is None else flows)]
-    occupancy = data[sorted(shown, key=_natural)].copy()
-    if merged := [name for name in ranked if name not in shown]:
+    shown_flows = [name for name in data.columns if name in (ranked[:most] if flows is None else flows)]
+    occupancy = data[sorted(shown_flows, key=_natural)].copy()
+    if merged := [name for name in ranked if name not in shown_flows]:
         occupancy[f"{len(merged)} {OTHERS}"] = data[merged].sum(axis=1)
     if is_ack.any():
         occupancy[ACKS] = steps.loc[:, is_ack].sum(axis=1)

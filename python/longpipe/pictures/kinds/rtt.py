@@ -62,15 +62,15 @@ def rtt(
     """
     rows = trace(run, "rtt")
     longest = rows.groupby("flow", observed=True)["rtt_s"].max()
-    drawn = rtt_rows(run, span_s)
-    names, note = chosen_senders(run, flows, most, longest, "longest round trips", drawn=drawn, lacks=LACKS)
-    shown = shown_s(run, span_s)
+    samples = rtt_rows(run, span_s)
+    names, note = chosen_senders(run, flows, most, longest, "longest round trips", rows=samples, lacks=LACKS)
+    shown_span_s = shown_s(run, span_s)
     title = titled(f"{name_of(run)}: {WITH_RTO if rto else 'round trips'}", note)
-    figure, axes = panels(len(names), title, shown, ax=ax, once="SRTT")
+    figure, axes = panels(len(names), title, shown_span_s, ax=ax, once="SRTT")
     for panel, name in zip(axes, names, strict=True):
         points = rtt_points(run, name)
-        measured = within(points.dropna(subset=["rtt_s"]), shown)
-        steps = as_steps(points, shown)
+        measured = within(points.dropna(subset=["rtt_s"]), shown_span_s)
+        steps = as_steps(points, shown_span_s)
         # SRTT is drawn on top, because the dense samples would otherwise hide it.
         panel.step(steps["time_s"], 1e3 * steps["srtt_s"], where="post", color=ORANGE, lw=1.2, label="SRTT", zorder=4)
         (dots,) = panel.plot(
@@ -83,7 +83,7 @@ def rtt(
             logarithmic(panel, "y")
         elif rto or measured.empty:
             panel.set_ylim(bottom=0)
-        mark_changes(panel, run, shown)
+        mark_changes(panel, run, shown_span_s)
         panel.set_ylabel(f"round trip, {name} [ms]")
     legend(figure, axes, ax)
     return figure

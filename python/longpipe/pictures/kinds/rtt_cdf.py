@@ -42,7 +42,7 @@ def rtt_cdf(
     for label, run in several.items():
         samples = _samples(run, span_s)
         sizes = samples["flow"].astype(str).value_counts()
-        names, note = chosen_senders(run, flows, most, sizes, "most RTT samples", drawn=samples, lacks=LACKS)
+        names, note = chosen_senders(run, flows, most, sizes, "most RTT samples", rows=samples, lacks=LACKS)
         if len(several) > 1:
             lines[label], note = rows_of(samples, flows)["rtt_s"], ""
         else:

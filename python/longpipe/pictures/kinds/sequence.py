@@ -91,18 +91,18 @@ def sequence(
     """
     rows = sequence_rows(run, span_s)
     sizes = pd.Series(dtype=float)
-    (name, *_), _ = chosen_senders(run, flows, None, sizes, "most data", drawn=rows, lacks=LACKS)
+    (name, *_), _ = chosen_senders(run, flows, None, sizes, "most data", rows=rows, lacks=LACKS)
     events = sequence_events(run, name, span_s)
     title = f"{name_of(run)}: segments and ACKs of {name}"
     figure, (panel,) = panels(1, title, shown_s(run, span_s), height=4.4, ax=ax, once="sent")
     top = max((frame["end_bytes"].max() for frame in events[:3] if len(frame)), default=0)
     divisor, word = unit_for(unit, top, config_of(run.scenario, name)["mss_bytes"])
-    drawn = (
+    layers = (
         (events.sent, BLUE, 1.2, "sent"),
         (events.sacked, PURPLE, 1.2, "SACK block"),
         (events.resent, VERMILION, 2.2, "retransmitted"),
     )
-    for order, (bars, color, width, label) in enumerate(drawn):
+    for order, (bars, color, width, label) in enumerate(layers):
         if bars.empty:
             continue
         times = bars["time_s"].to_numpy()

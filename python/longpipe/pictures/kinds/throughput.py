@@ -153,9 +153,9 @@ def throughput(
     figure, (panel,) = panels(1, title, shown_s(run, span_s), height=3.6, ax=ax)
     if len(names) > 1:
         total = series.sum(axis=1)
-        drawn = len(names) + len(rest)
-        whole = "all" if drawn == len(flow_names(run.scenario)) else "these"
-        panel.plot(series.index, total, color="black", lw=1.6, label=f"{whole} {drawn}")
+        line_count = len(names) + len(rest)
+        whole = "all" if line_count == len(flow_names(run.scenario)) else "these"
+        panel.plot(series.index, total, color="black", lw=1.6, label=f"{whole} {line_count}")
     if rest:
         panel.plot(series.index, series[rest].sum(axis=1), color=GREY, lw=1.1, label=f"{len(rest)} others")
     for number, name in enumerate(names):

@@ -60,8 +60,8 @@ def window(
     """
     rows = trace(run, "cwnd")
     largest = rows.groupby("flow", observed=True)["cwnd_bytes"].max()
-    drawn = window_rows(run, span_s)
-    names, note = chosen_senders(run, flows, most, largest, "largest windows", drawn=drawn, lacks=LACKS)
+    windows = window_rows(run, span_s)
+    names, note = chosen_senders(run, flows, most, largest, "largest windows", rows=windows, lacks=LACKS)
     steps = {name: window_steps(run, name, span_s) for name in names}
     configs = {name: config_of(run.scenario, name) for name in names}
     title = titled(f"{name_of(run)}: congestion window and slow start threshold", note)

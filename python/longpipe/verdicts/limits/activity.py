@@ -80,7 +80,7 @@ class Activity:
     def owners(self) -> list[LinkFields]:
         """Returns the fields of the links of the route and of the return route, as far as fields determine them."""
         fields = map(self.run.fields.of_link, (*self.route, *self.return_route))
-        return [own for own in fields if own is not None]
+        return [field for field in fields if field is not None]
 
     def waiting_for_grants(self, ports: Iterable[int]) -> float:
         """Returns the largest share of the active time in which packets at one of the ports waited for a grant."""

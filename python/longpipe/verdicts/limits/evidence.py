@@ -12,18 +12,18 @@ from longpipe.verdicts.limits.once import once
 from longpipe.verdicts.limits.remedy import MORE
 from longpipe.verdicts.limits.run import Columns, RunCounters
 from longpipe.verdicts.limits.thresholds import (
-    BOUNDED,
+    BOUND_RATIO,
     BUSY,
-    FAIR,
-    FULL,
+    FAIR_SHARE,
     HALF,
+    LONG_QUEUE,
     LOST_DATAGRAMS,
     MIN_HEADROOM,
-    MOST,
+    MOST_OF_SHARE,
     MUCH_FASTER,
-    QUEUED,
-    SHARED,
-    STARVED,
+    NEARLY_BUSY,
+    SHORT_QUEUE,
+    STARVED_SHARE,
 )
 
 if TYPE_CHECKING:
@@ -54,21 +54,21 @@ class Evidence(Obstacles):
     def has_its_share(self) -> bool:
         """Returns whether the slowest link was busy, or carried the flow's share of it although packets were lost."""
         if self.reduced_by == "policer":
-            return self.busy >= BUSY and self.share >= STARVED and not self.path.datagrams
+            return self.busy >= BUSY and self.share >= STARVED_SHARE and not self.path.datagrams
         if self.flow["traffic"]["kind"] == "flow-arrivals":
             # Flows arrive whether or not the link is busy, so that it delays all that it does not carry at once.
             return True
         if self.path.datagrams:
             # Datagrams do not slow down, so that they fill any buffer whose link is busy.
-            return self.busy >= (HALF if self.reduced_by in ("buffer", "AQM") else FULL)
+            return self.busy >= (HALF if self.reduced_by in ("buffer", "AQM") else NEARLY_BUSY)
         if self.reduced_by in ("buffer", "AQM", "marks") or self._ignores_losses:
             return self._has_its_share_despite_signals
         if self.reduced_by is None:
             return self._has_its_share_without_losses
-        if self.reduced_by == "random loss" and self.run.users_of[self.slowest] > 1 and self.queued >= SHARED:
+        if self.reduced_by == "random loss" and self.run.users_of[self.slowest] > 1 and self.queued >= LONG_QUEUE:
             # Without the losses of all flows, the link would still be shared.
-            return self.busy >= FULL or self.share >= FAIR
-        return self.busy >= BUSY or self.share >= FAIR
+            return self.busy >= NEARLY_BUSY or self.share >= FAIR_SHARE
+        return self.busy >= BUSY or self.share >= FAIR_SHARE
 
     @property
     def _ignores_losses(self) -> bool:
@@ -84,7 +84,7 @@ class Evidence(Obstacles):
         """
         if self.busy >= BUSY:
             return True
-        if self.busy >= FULL or self.share >= FAIR:
+        if self.busy >= NEARLY_BUSY or self.share >= FAIR_SHARE:
             return self.ratio_of_next(self.slowest) >= MIN_HEADROOM
         return min(self.share, self.busy) >= HALF and self.ratio_of_next(self.slowest) >= MUCH_FASTER
 
@@ -93,12 +93,12 @@ class Evidence(Obstacles):
         """Returns whether the link of a flow limits it that did not reduce its window."""
         if self.queued >= HALF:
             # The queues, not the window, determine the RTT and with it the rate.
-            return self.busy >= FULL or self.share >= HALF
-        if self.queued < QUEUED and self.window_used >= HALF:
+            return self.busy >= NEARLY_BUSY or self.share >= HALF
+        if self.queued < SHORT_QUEUE and self.window_used >= HALF:
             # A faster link shortens no queue, so that the RTT and with it the rate of a full window remain.
             return self.busy >= BUSY and self.share >= HALF
         is_free = max(self.window_used, self.proxy_used[1]) < HALF
-        return self.busy >= BUSY or self.share >= (MOST if is_free else FAIR)
+        return self.busy >= BUSY or self.share >= (MOST_OF_SHARE if is_free else FAIR_SHARE)
 
     @once
     def is_bounded_elsewhere(self) -> bool:
@@ -107,10 +107,10 @@ class Evidence(Obstacles):
         A flow that uses both links alone, and loses nothing, is held to the rate of the second one.
         """
         users, rates_bps, slowest = self.run.users_of, self.run.sustained_bps, self.slowest
-        if users[slowest] == 1 and BOUNDED * self.run.ratio_of_shaper(slowest) <= 1:
+        if users[slowest] == 1 and BOUND_RATIO * self.run.ratio_of_shaper(slowest) <= 1:
             return True
         is_alone = users[slowest] == 1 and self.reduced_by is None
-        own_bps, alone_bps = self.own_bps / BOUNDED, rates_bps[slowest] / BOUNDED if is_alone else 0.0
+        own_bps, alone_bps = self.own_bps / BOUND_RATIO, rates_bps[slowest] / BOUND_RATIO if is_alone else 0.0
         slow = {
             link
             for link in self.route

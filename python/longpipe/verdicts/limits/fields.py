@@ -105,25 +105,25 @@ class Fields:
             number, is_back = self._spread, False
             way = self._network.links[number]
             if isinstance(way.path, Satellites | OwnSatellites):
-                rate, where = f"network.links.{number}.rate", f"network.links.{number}.path"
+                rate, field_prefix = f"network.links.{number}.rate", f"network.links.{number}.path"
                 policy = way.policy or self.scenario.switch.policy
                 buffer, queue = f"network.links.{number}.buffer", f"network.links.{number}.policy"
-                common = LinkFields(rate, buffer, queue, path=where, path_now=way.path, policy_now=policy)
+                common = LinkFields(rate, buffer, queue, path=field_prefix, path_now=way.path, policy_now=policy)
                 return _of_kind(common, way.path, ends, self._places)
         else:
             return None
-        way, where = self._network.links[number], f"network.links.{number}."
-        prefix = f"{where}return_" if is_back else where
+        way, field_prefix = self._network.links[number], f"network.links.{number}."
+        prefix = f"{field_prefix}return_" if is_back else field_prefix
         at_host = self.resolved["nodes"][link["from"]]["kind"] == "host"
         own_path = is_back and way.return_path is not None
         policy = (way.return_policy if is_back else None) or way.policy or self.scenario.switch.policy
         return LinkFields(
-            rate=f"{where}rate" if way.return_rate is None else f"{prefix}rate",
-            buffer=f"{where}host_buffer" if at_host else f"{prefix}buffer",
-            policy=f"{where}host_policy" if at_host else f"{prefix}policy",
+            rate=f"{field_prefix}rate" if way.return_rate is None else f"{prefix}rate",
+            buffer=f"{field_prefix}host_buffer" if at_host else f"{prefix}buffer",
+            policy=f"{field_prefix}host_policy" if at_host else f"{prefix}policy",
             loss=f"{prefix}loss",
             conditioners=f"{prefix}conditioners",
-            path=f"{where}return_path" if own_path else f"{where}path",
+            path=f"{field_prefix}return_path" if own_path else f"{field_prefix}path",
             access=f"{prefix}access",
             policy_now=(way.host_policy or TailDrop()) if at_host else policy,
             conditioners_now=way.return_conditioners if is_back else way.conditioners,
@@ -137,10 +137,10 @@ class Fields:
         if isinstance(self._network, Dumbbell):
             is_replaced = isinstance(self._network.path, Satellites | OwnSatellites)
             return _of_dumbbell(self._network, _TRUNK, self.scenario.switch.policy) if is_replaced else None
-        own, links = {node.name for node in self._network.nodes}, self.resolved["links"]
+        node_names, links = {node.name for node in self._network.nodes}, self.resolved["links"]
         for way in (flow, *flow.get("rerouting", {}).get("changes", ())):
             ends = [self._names[links[way["route"][0]]["from"]], *(self._names[links[k]["to"]] for k in way["route"])]
-            for pair in pairwise([end for end in ends if end in own]):
+            for pair in pairwise([end for end in ends if end in node_names]):
                 number, _ = self._number_of[pair]
                 path = self._network.links[number].path
                 if isinstance(path, Satellites | OwnSatellites):
@@ -152,9 +152,9 @@ class Fields:
     def rate_of(self, k: int) -> str:
         """Returns the field that determines the rate of a directed link, or "" if its path or no field does."""
         if (rate := self._rates.get(k)) is None:
-            own = self.of_link(k)
-            is_other = own is None or "service" in self.resolved["links"][k].get("motion", {})
-            rate = self._rates[k] = "" if own is None or is_other else own.rate
+            fields = self.of_link(k)
+            is_other = fields is None or "service" in self.resolved["links"][k].get("motion", {})
+            rate = self._rates[k] = "" if fields is None or is_other else fields.rate
         return rate
 
     def proxy_buffer(self, node: str) -> tuple[str, str]:
@@ -194,21 +194,25 @@ def _of_kind(
     else:
         kind = "crosslink"
     owners: list[tuple[str, object]] = [(f"{common.path}.{kind}", path)]
-    for i, own in enumerate(path.stations):
-        if own.place == places.get(station):
-            owners.insert(0, (f"{common.path}.stations.{i}.{kind}", own))
-    where, settings = next(
-        ((where, found) for where, owner in owners if (found := getattr(owner, kind, None)) is not None),
+    for i, station_settings in enumerate(path.stations):
+        if station_settings.place == places.get(station):
+            owners.insert(0, (f"{common.path}.stations.{i}.{kind}", station_settings))
+    prefix, settings = next(
+        (
+            (prefix, route_settings)
+            for prefix, owner in owners
+            if (route_settings := getattr(owner, kind, None)) is not None
+        ),
         (f"{common.path}.{kind}", RouteLink.unchecked()),
     )
     own_names = {
-        name: f"{where}.{name}" for name in ("rate", "buffer", "policy") if getattr(settings, name) is not None
+        name: f"{prefix}.{name}" for name in ("rate", "buffer", "policy") if getattr(settings, name) is not None
     }
     return common._replace(
         **own_names,
-        loss=f"{where}.loss",
+        loss=f"{prefix}.loss",
         loss_now=settings.loss,
-        conditioners=f"{where}.conditioners",
+        conditioners=f"{prefix}.conditioners",
         conditioners_now=settings.conditioners,
         policy_now=settings.policy or common.policy_now,
         access="",

@@ -26,23 +26,23 @@ from longpipe.verdicts.limits.remedy import (
 from longpipe.verdicts.limits.thresholds import (
     BDP_AND_MORE,
     BUSY,
-    CLEARLY,
-    FAIR,
+    BUSY_RETURN,
+    CLEAR_DIFFERENCE,
+    FAIR_SHARE,
     FIRST_ROUND_TRIPS,
-    FULL,
     HALF,
     IN_USE,
     MIN_HEADROOM,
+    NEARLY_BUSY,
     NEARLY_FULL,
-    OUT,
+    OUTAGE_SHARE,
     PATIENT_PS,
     PROXY_IN_USE,
-    QUEUED,
-    SHORT,
+    SHORT_OUTAGES,
+    SHORT_QUEUE,
     SLOW_START_ROUND_TRIPS,
     SMALL_WINDOW,
     TINY_BUFFER,
-    WAIT,
 )
 
 if TYPE_CHECKING:
@@ -301,7 +301,7 @@ class Outage(Kind):
             and (evidence.reduced_by == "outage" or evidence.outages >= HALF)
         ):
             return Strength.CERTAIN
-        if evidence.reduced_by != "outage" and (evidence.outages < OUT or not self._causes_losses(evidence)):
+        if evidence.reduced_by != "outage" and (evidence.outages < OUTAGE_SHARE or not self._causes_losses(evidence)):
             return Strength.NONE
         return Strength.STRONG if evidence.busy < BUSY else Strength.NONE
 
@@ -314,7 +314,9 @@ class Outage(Kind):
         if evidence.reduced_by != "buffer":
             return evidence.reduced_by not in ("policer", "random loss")
         is_full = (
-            evidence.outages < SHORT and evidence.busy >= BUSY * (1 - evidence.outages) and not evidence.path.datagrams
+            evidence.outages < SHORT_OUTAGES
+            and evidence.busy >= BUSY * (1 - evidence.outages)
+            and not evidence.path.datagrams
         )
         return evidence.buffer_packets > TINY_BUFFER and not is_full
 
@@ -335,7 +337,7 @@ class ReturnLink(Kind):
     def strength(self, evidence: Evidence) -> Strength:
         if evidence.path.datagrams or evidence.busy >= BUSY or evidence.share >= 1:
             return Strength.NONE
-        if evidence.reduced_by == "timeouts" and evidence.busy_back >= WAIT:
+        if evidence.reduced_by == "timeouts" and evidence.busy_back >= BUSY_RETURN:
             # ACKs that wait cause timeouts and probes of the tail.
             return Strength.STRONG
         if evidence.queued_back >= HALF and evidence.busy_back >= BUSY:
@@ -345,7 +347,7 @@ class ReturnLink(Kind):
             return Strength.NONE
         # A link that also carries data may be busy even without the ACKs.
         is_alone = evidence.slowest_back not in evidence.run.carry_data
-        return Strength.STRONG if is_alone and evidence.busy_back >= evidence.busy + CLEARLY else Strength.WEAK
+        return Strength.STRONG if is_alone and evidence.busy_back >= evidence.busy + CLEAR_DIFFERENCE else Strength.WEAK
 
     def remedy(self, evidence: Evidence) -> Remedy | None:
         if evidence.path.datagrams:
@@ -365,12 +367,12 @@ class Window(Kind):
         if evidence.proxy_used[1] >= max(HALF, evidence.window_used) or evidence.round_trips < FIRST_ROUND_TRIPS:
             return Strength.NONE
         # At a busy link, the data or ACKs of this flow wait; if none wait, the link is busy with other flows.
-        is_waiting = evidence.queued >= QUEUED or evidence.share >= FAIR
-        if ((evidence.busy >= FULL or evidence.busy_back >= BUSY) and is_waiting) or evidence.queued >= HALF:
+        is_waiting = evidence.queued >= SHORT_QUEUE or evidence.share >= FAIR_SHARE
+        if ((evidence.busy >= NEARLY_BUSY or evidence.busy_back >= BUSY) and is_waiting) or evidence.queued >= HALF:
             return Strength.WEAK if evidence.window_used >= HALF else Strength.NONE
         # A window that was nearly full cannot grow much without the losses, or without the queues.
         if evidence.window_used >= (
-            IN_USE if evidence.reduced_by is None and evidence.queued >= QUEUED else NEARLY_FULL
+            IN_USE if evidence.reduced_by is None and evidence.queued >= SHORT_QUEUE else NEARLY_FULL
         ):
             return Strength.STRONG
         # The mean window of a flow with many short transfers shows nothing about each of them.
@@ -406,7 +408,7 @@ class ProxyBuffer(Kind):
         if evidence.proxy_used[1] < max(HALF, evidence.window_used) or evidence.round_trips < FIRST_ROUND_TRIPS:
             return Strength.NONE
         # Other flows may keep the link busy.
-        is_limiting = evidence.proxy_used[1] >= PROXY_IN_USE and (evidence.busy < BUSY or evidence.share < FAIR)
+        is_limiting = evidence.proxy_used[1] >= PROXY_IN_USE and (evidence.busy < BUSY or evidence.share < FAIR_SHARE)
         return Strength.STRONG if is_limiting else Strength.WEAK
 
     def remedy(self, evidence: Evidence) -> Remedy | None:

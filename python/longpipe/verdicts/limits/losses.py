@@ -13,10 +13,10 @@ from longpipe.verdicts.limits.once import once
 from longpipe.verdicts.limits.run import Datagrams
 from longpipe.verdicts.limits.thresholds import (
     ARRIVED_ROUND_TRIPS,
+    BUSY_RETURN,
     LOST_ACKS,
     SEGMENTS_PER_ROUND_TRIP,
     TOLERATED,
-    WAIT,
 )
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Losses(Activity):
             # The losses reduced no window, because the sender has not detected them or lost its handshake.
             links = (*self.route, *self.return_route)
             cause = _most(self.ports.losses_by_limit(links, self._aqm)) or cause
-        if cause == "timeouts" and self.timeouts and self.acks_lost >= LOST_ACKS and self.busy_back < WAIT:
+        if cause == "timeouts" and self.timeouts and self.acks_lost >= LOST_ACKS and self.busy_back < BUSY_RETURN:
             # The sender retransmitted data that had arrived, because their ACKs were lost. A lost ACK causes a timeout,
             # but no duplicate ACKs.
             cause = _most(self.ports.losses_by_limit(self.return_route, self._aqm)) or cause

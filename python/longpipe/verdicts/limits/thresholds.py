@@ -8,34 +8,34 @@ from typing import Final
 # Busy share of a link at and above which the link limits a flow.
 BUSY: Final = 0.9
 # Busy share of a link at and above which a larger buffer in front of it gains little.
-FULL: Final = 0.8
+NEARLY_BUSY: Final = 0.8
 # Busy share of a return link at and above which waiting ACKs explain timeouts and probes of the tail.
-WAIT: Final = 0.5
+BUSY_RETURN: Final = 0.5
 # Difference of two busy shares at and above which the larger one counts as larger.
-CLEARLY: Final = 0.1
+CLEAR_DIFFERENCE: Final = 0.1
 
 # The next four are rates of a flow as fractions of its equal share of the slowest link.
 # Fraction at and above which the link limits the flow: losses and windows only keep it from exceeding its share.
-FAIR: Final = 0.75
+FAIR_SHARE: Final = 0.75
 # Fraction at and above which the link limits a flow that nothing else limits.
-MOST: Final = 2 / 3
+MOST_OF_SHARE: Final = 2 / 3
 # Fraction at and above which a larger buffer, or tail drop, only distributes the link among its flows in another way.
 # It is also the share of a window, a proxy's buffer, a policer's rate or the time that limits without other evidence.
 HALF: Final = 0.5
 # Fraction below which a policer may limit a flow although the link behind it is busy with other flows.
-STARVED: Final = 0.25
+STARVED_SHARE: Final = 0.25
 
 # Rate of the next link, as a multiple of that of the slowest one, at and above which its queue loses fewer packets.
 MUCH_FASTER: Final = 1.5
 # Rate of the next link, as this multiple, below which a faster link gains little.
 MIN_HEADROOM: Final = 1.06
 # Share of the rate of another link at and above which that link prevents a rise of the goodput by 5 %.
-BOUNDED: Final = 0.94
+BOUND_RATIO: Final = 0.94
 
 # Share of the RTT that packets wait in queues, below which a faster link shortens the RTT by little.
-QUEUED: Final = 0.05
+SHORT_QUEUE: Final = 0.05
 # Share of the RTT that packets wait in queues, at and above which flows with random losses also wait for each other.
-SHARED: Final = 0.25
+LONG_QUEUE: Final = 0.25
 
 # Share of a window in flight at and above which it is full.
 IN_USE: Final = 0.9
@@ -58,9 +58,9 @@ LOST_ACKS: Final = 0.02
 TOLERATED: Final = 0.01
 
 # Share of the time in outages at and above which they limit a flow.
-OUT: Final = 0.1
+OUTAGE_SHARE: Final = 0.1
 # Share of the time in outages below which a link that is busy at all other times limits a flow.
-SHORT: Final = 0.25
+SHORT_OUTAGES: Final = 0.25
 
 # Number of RTTs in which no or few data have arrived.
 FIRST_ROUND_TRIPS: Final = 5

@@ -56,8 +56,8 @@ class Demands:
         flows = columns["flows"]
         self._delivered = dict(zip(flows["flow"], flows["delivered_bytes"], strict=True))
         # Written data is counted from the start of the run, but delivered data from the end of a warm-up.
-        before = columns.get("warm_up", {})
-        for flow, bytes_ in zip(before.get("flow", ()), before.get("delivered_before_bytes", ()), strict=True):
+        warm_up = columns.get("warm_up", {})
+        for flow, bytes_ in zip(warm_up.get("flow", ()), warm_up.get("delivered_before_bytes", ()), strict=True):
             self._delivered[flow] = self._delivered.get(flow, 0) + bytes_
         self._written = written_bytes(columns)
         videos = columns.get("videos", {})

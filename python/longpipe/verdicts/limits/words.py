@@ -53,9 +53,9 @@ def notes(flows: Iterable[FlowLimit]) -> list[str]:
     lost = [flow.acks_lost for flow in flows if flow.acks_lost >= REPORTED_SHARE]
     if not lost:
         return []
-    where = Counter(flow.return_link for flow in flows if flow.acks_lost >= REPORTED_SHARE).most_common(1)[0][0]
+    link = Counter(flow.return_link for flow in flows if flow.acks_lost >= REPORTED_SHARE).most_common(1)[0][0]
     return [
-        f"ACKs of {len(lost)} of {len(flows)} flows: {sum(lost) / len(lost):.1%} lost on the return path, by {where}"
+        f"ACKs of {len(lost)} of {len(flows)} flows: {sum(lost) / len(lost):.1%} lost on the return path, by {link}"
     ]
 
 

@@ -74,9 +74,8 @@ def reproduce(
     the same version and the same seeds are shown without simulation.
     """
     if today:
-        _check_today(
-            context, papers, seeds, others=any((sensitivity, readings, beyond, table is not None, json is not None))
-        )
+        has_others = any((sensitivity, readings, beyond, table is not None, json is not None))
+        _check_today(context, papers, seeds, has_other_options=has_others)
         folder = out or TODAY
         check_directory("--out", folder)
         # Without --seeds nothing is simulated, and no store is needed.
@@ -85,17 +84,14 @@ def reproduce(
 
             of_today.run(papers, seeds, folder, runner)
         return
-    chosen = [
-        part
-        for part, is_wanted in ((Part.SENSITIVITY, sensitivity), (Part.READINGS, readings), (Part.BEYOND, beyond))
-        if is_wanted
-    ]
-    _check(papers, json, chosen)
-    if table is not None and (len(papers) > 1 or chosen or json is not None or out is not None):
+    options = {Part.SENSITIVITY: sensitivity, Part.READINGS: readings, Part.BEYOND: beyond}
+    selected = [part for part, is_selected in options.items() if is_selected]
+    _check(papers, json, selected)
+    if table is not None and (len(papers) > 1 or selected or json is not None or out is not None):
         raise ScenarioError(
             "--table: shows one table on the terminal; not with --sensitivity, --readings, --beyond, --json, --out"
         )
-    # Import for type checking only, because papers take a second to load.
+    # Papers without random inputs, for which a number of seeds has no meaning.
     fixed = [] if seeds is None else [paper for paper in dict.fromkeys(papers) if PAPERS[paper].seeds is None]
     if fixed and set(fixed) == set(papers):
         raise ScenarioError(
@@ -112,24 +108,24 @@ def reproduce(
     folders = {paper: _folder(paper, out, alone=len(papers) == 1) for paper in papers}
     for folder in folders.values():
         check_directory("--out", folder)
-    part = chosen[0] if chosen else Part.REPRODUCTION
+    part = selected[0] if selected else Part.REPRODUCTION
     for paper, folder in folders.items():
-        is_wanted = None if paper in fixed else seeds
-        if part is Part.REPRODUCTION and not fresh and _show_stored(paper, is_wanted, folder, json):
+        seed_count = None if paper in fixed else seeds
+        if part is Part.REPRODUCTION and not fresh and _show_stored(paper, seed_count, folder, json):
             continue
         with execution.runner(fresh=fresh) as runner:
             # Imported here because the database, pandas and SciPy take a second to load.
             from longpipe_evidence.cli.reproduce import parts
 
-            parts.run(PAPERS[paper], part, is_wanted, folder, runner, json=json)
+            parts.run(PAPERS[paper], part, seed_count, folder, runner, json=json)
 
 
-def _check(papers: list[str], json: str | None, chosen: list[Part]) -> None:
+def _check(papers: list[str], json: str | None, selected: list[Part]) -> None:
     """Raises ScenarioError for unknown papers and for options that exclude each other."""
-    if chosen and json is not None:
-        raise ScenarioError(f"--json: not with --{chosen[0]}, which writes CSV files")
-    if len(chosen) > 1:
-        raise ScenarioError(f"--{chosen[-1]}: not with --{chosen[0]}; needs one of them")
+    if selected and json is not None:
+        raise ScenarioError(f"--json: not with --{selected[0]}, which writes CSV files")
+    if len(selected) > 1:
+        raise ScenarioError(f"--{selected[-1]}: not with --{selected[0]}; needs one of them")
     if json is not None and len(papers) > 1:
         raise ScenarioError(f"--json: {len(papers)} papers; needs one")
     for paper in papers:
@@ -137,9 +133,9 @@ def _check(papers: list[str], json: str | None, chosen: list[Part]) -> None:
             raise ScenarioError(f"PAPER: {paper!r}; {nearest(paper, IDS)}")
 
 
-def _check_today(context: typer.Context, papers: list[str], seeds: int | None, *, others: bool) -> None:
+def _check_today(context: typer.Context, papers: list[str], seeds: int | None, *, has_other_options: bool) -> None:
     """Raises ScenarioError for options that --today does not have."""
-    if others:
+    if has_other_options:
         raise ScenarioError(
             "--today: not with --sensitivity, --readings, --beyond, --table or --json; it writes a page and CSV files"
         )

@@ -32,10 +32,10 @@ def run(paper: Paper, part: Part, seeds: int | None, out: Path, runner: Runner, 
     output.
     """
     default = _default_seeds(paper, part, seeds)
-    chosen = default if paper.seeds is None else seeds or default
+    seed_count = default if paper.seeds is None else seeds or default
     with Bar(f"{paper.id}{TITLES[part]}") as bar:
-        findings = _find(paper, part, chosen, out, runner.telling(bar.update))
-    folder = Folder(out, part, paper.id, chosen, default)
+        findings = _find(paper, part, seed_count, out, runner.telling(bar.update))
+    folder = Folder(out, part, paper.id, seed_count, default)
     for name, text in findings.texts.items():
         folder.text(name, text)
     if findings.figure_data is not None:

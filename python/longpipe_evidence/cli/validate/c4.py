@@ -41,10 +41,10 @@ def c4(
     for compared in compare(published, fields, runs, lambda line: echo(line, err=True), stack):
         cells = [f"{compared.model[control]:.4g} ({compared.published[control]:.4g})" for control in CONTROLS]
         pairs = list(compared.pairs())
-        shown = ", ".join(f"{a} - {b} {'hit' if agrees else 'miss'}" for a, b, agrees in pairs)
-        table.add_row(compared.case, f"{compared.quantity} [{compared.unit}]", *cells, shown)
+        verdicts = ", ".join(f"{a} - {b} {'hit' if agrees else 'miss'}" for a, b, agrees in pairs)
+        table.add_row(compared.case, f"{compared.quantity} [{compared.unit}]", *cells, verdicts)
         signs += [(compared.quantity, agrees) for _, _, agrees in pairs]
-        rows.append({"case": compared.case, "quantity": compared.quantity, **compared.model, "signs": shown})
+        rows.append({"case": compared.case, "quantity": compared.quantity, **compared.model, "signs": verdicts})
     Console(highlight=False, soft_wrap=True).print(table)
     echo("Each cell has longpipe's mean and, in parentheses, the published one.")
     for quantity in dict.fromkeys(quantity for quantity, _ in signs):

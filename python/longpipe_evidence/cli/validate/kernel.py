@@ -48,8 +48,8 @@ def kernel(
         )
         for simulator in ("kernel", "longpipe"):
 
-            def of(both: ComparedQuantity, simulator: str = simulator) -> float:
-                return float(getattr(both, simulator))
+            def of(quantity: ComparedQuantity, simulator: str = simulator) -> float:
+                return float(getattr(quantity, simulator))
 
             table.add_row(
                 name if simulator == "kernel" else "",

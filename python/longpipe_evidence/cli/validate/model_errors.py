@@ -24,9 +24,9 @@ def model_errors(
     from longpipe_evidence.validate.model_errors import MEASURES, errors_of_paths, quantiles
 
     results = linux_paths.read(file)
-    chosen = results[results["control"].isin(control)] if control else results
+    selected = results[results["control"].isin(control)] if control else results
     rows = []
-    for name, path, errors in errors_of_paths(chosen):
+    for name, path, errors in errors_of_paths(selected):
         echo(f"{name} {path}: " + ", ".join(f"{measure} {error:.2%}" for measure, error in errors.items()), err=True)
         rows.append({"control": name, "path": path, **errors})
     if not rows:

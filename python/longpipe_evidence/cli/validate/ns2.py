@@ -40,6 +40,6 @@ def ns2(
     # Imported here because SciPy and Matplotlib take a second to load.
     from longpipe_evidence.cli.validate import transfers
 
-    chosen = transfers.chosen(tcp, w_star, buffer)
-    if not transfers.run(chosen, guard=guard, json=json, figure=figure):
+    selected = transfers.chosen(tcp, w_star, buffer)
+    if not transfers.run(selected, guard=guard, json=json, figure=figure):
         raise typer.Exit(DIFFERENT)

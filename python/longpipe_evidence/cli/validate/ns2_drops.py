@@ -104,15 +104,15 @@ def _show(comparison: Comparison, console: Console) -> None:
     heads = ("order", "longpipe\n[s]", "longpipe\nsegment", "ns-2\n[s]", "ns-2\nsegment", "")
     table = terminal_table(*heads, left=0, no_wrap=False)
     sent = comparison.sent
-    shown = pd.DataFrame(index=sent.index)
+    columns = pd.DataFrame(index=sent.index)
     for side in ("longpipe", "ns2"):
         segment = sent[f"{side}_segment"]
         repeat_mark = segment.duplicated().map({True: "*", False: " "})
-        shown[f"{side}_s"] = sent[f"{side}_s"].map("{:.4f}".format)
-        shown[f"{side}_segment"] = segment.astype("string") + repeat_mark
-        shown.loc[segment.isna(), [f"{side}_s", f"{side}_segment"]] = ""
-    shown["differs"] = comparison.differs.map({True: "[red]differs[/]", False: ""})
-    for order, row in shown.iterrows():
+        columns[f"{side}_s"] = sent[f"{side}_s"].map("{:.4f}".format)
+        columns[f"{side}_segment"] = segment.astype("string") + repeat_mark
+        columns.loc[segment.isna(), [f"{side}_s", f"{side}_segment"]] = ""
+    columns["differs"] = comparison.differs.map({True: "[red]differs[/]", False: ""})
+    for order, row in columns.iterrows():
         table.add_row(str(order), *row)
     show_table(console, table)
     console.print("[dim]* retransmitted[/]")

@@ -29,22 +29,22 @@ def ns2_random(
     from longpipe.cli.toolkit.progress import RunBar
     from longpipe_evidence.validate.ns2_random import FLAVORS, count, run
 
-    chosen = [flavor for flavor in FLAVORS if tcp in (None, flavor)]
-    if not chosen:
+    flavors = [flavor for flavor in FLAVORS if tcp in (None, flavor)]
+    if not flavors:
         raise ScenarioError(f"--tcp: {tcp!r}; {nearest(str(tcp), FLAVORS)}")
     results = []
     with RunBar("ns-2") as bar:
-        for flavor in chosen:
+        for flavor in flavors:
             for row in run(flavor, range(seed, seed + cases)):
                 results.append(row)
-                bar.update(len(results) / (cases * len(chosen)))
+                bar.update(len(results) / (cases * len(flavors)))
     rows = pd.DataFrame(results).astype({"first_difference": "Int64"})
     text = rows.to_csv(index=False)
     if csv is not None:
         write_output(csv, text)
     if not is_stdout(csv):
-        counts = count(rows)[chosen]
-        table = terminal_table("ns-2", *chosen, left=len(chosen) + 1)
+        counts = count(rows)[flavors]
+        table = terminal_table("ns-2", *flavors, left=len(flavors) + 1)
         for did, numbers in counts.iterrows():
             table.add_row(str(did), *map(str, numbers))
         show_table(terminal(), table)

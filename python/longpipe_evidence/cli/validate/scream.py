@@ -26,7 +26,7 @@ def scream(
     table = terminal_table("RTT [ms]", "flows of TCP", "longpipe [Mbit/s]", "published", "", left=0)
     cells = list(compare(file, runs, rules))
     for cell in cells:
-        shown = f"{cell.model_mbps:.1f}", f"{cell.published_mbps:g}", "close" if cell.is_close else "miss"
-        table.add_row(f"{cell.rtt_ms:g}", str(cell.tcp_flows), *shown)
+        texts = f"{cell.model_mbps:.1f}", f"{cell.published_mbps:g}", "close" if cell.is_close else "miss"
+        table.add_row(f"{cell.rtt_ms:g}", str(cell.tcp_flows), *texts)
     Console(highlight=False, soft_wrap=True).print(table)
     echo(f"{sum(cell.is_close for cell in cells)} of {len(cells)} rates differ by at most 10 Mbit/s")

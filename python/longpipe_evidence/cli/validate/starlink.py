@@ -53,16 +53,16 @@ def starlink(
     effort = Effort(batches, tests, runs)
     count: dict[str, list[bool]] = {}
     numbers = []
-    for one in compare(rows, effort, lambda line: echo(line, err=True)):
-        row, verdict = one.row, {True: "hit", False: "miss", None: ""}[one.holds]
-        interval = f" ±{one.half_width:.3g}" if one.half_width == one.half_width else ""
+    for comparison in compare(rows, effort, lambda line: echo(line, err=True)):
+        row, verdict = comparison.row, {True: "hit", False: "miss", None: ""}[comparison.holds]
+        interval = f" ±{comparison.half_width:.3g}" if comparison.half_width == comparison.half_width else ""
         unit = f" {row['unit']}" if isinstance(row["unit"], str) else ""
-        cells = (f"{row['value']:g}{unit}", f"{one.model:.4g}{interval}", str(row["criterion"]), verdict)
+        cells = (f"{row['value']:g}{unit}", f"{comparison.model:.4g}{interval}", str(row["criterion"]), verdict)
         table.add_row(str(row["id"]), *cells, str(row["use"]))
-        model = {"model": f"{one.model:.4g}", "half_width": f"{one.half_width:.2g}", "verdict": verdict}
+        model = {"model": f"{comparison.model:.4g}", "half_width": f"{comparison.half_width:.2g}", "verdict": verdict}
         numbers.append({"id": row["id"], "value": row["value"], **model})
-        if one.holds is not None:
-            count.setdefault(str(row["use"]), []).append(one.holds)
+        if comparison.holds is not None:
+            count.setdefault(str(row["use"]), []).append(comparison.holds)
     show_table(Console(highlight=False), table)
     means = {name: fmean(values) for name, values in goodputs_of_controls(effort).items()}
     ordered = sorted(means.items(), key=lambda item: -item[1])
@@ -82,9 +82,9 @@ def starlink(
 def _show_distances(distances: Sequence[Distance]) -> None:
     """Prints the distances to the measured quartiles, of the example before version 0.3 and of the model."""
     table = terminal_table("distance to WetLinks' quartiles", "before", "model", "ratio", left=1)
-    for one in distances:
+    for row in distances:
         for name, (before, now), unit in (
-            ("Kolmogorov-Smirnov", one.kolmogorov_smirnov, ""), ("Wasserstein", one.wasserstein, f" {one.unit}"),
+            ("Kolmogorov-Smirnov", row.kolmogorov_smirnov, ""), ("Wasserstein", row.wasserstein, f" {row.unit}"),
         ):  # fmt: skip
-            table.add_row(f"{one.quantity}, {name}", f"{before:.3g}{unit}", f"{now:.3g}{unit}", f"{before / now:.3g}")
+            table.add_row(f"{row.quantity}, {name}", f"{before:.3g}{unit}", f"{now:.3g}{unit}", f"{before / now:.3g}")
     show_table(Console(highlight=False), table)

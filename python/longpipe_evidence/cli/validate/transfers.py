@@ -97,7 +97,7 @@ def _show(table: pd.DataFrame, console: Console) -> None:
         "in slow\nstart",
         "time-\nouts",
     )
-    shown = terminal_table(*heads, "sent\nagain", no_wrap=False)
+    rich_table = terminal_table(*heads, "sent\nagain", no_wrap=False)
     for row in table.sort_values("tcp", key=lambda tcp: tcp.map(FLAVORS.index), kind="stable").to_dict("records"):
         pairs = [
             _pair(row[f"{name}_longpipe"], row[f"{name}_ns2"])
@@ -105,7 +105,7 @@ def _show(table: pd.DataFrame, console: Console) -> None:
         ]
         close = abs(row["difference"]) <= CLOSE
         shift = f"{100 * row['difference']:z.3f} %"
-        shown.add_row(
+        rich_table.add_row(
             row["tcp"],
             str(row["w_star_packets"]),
             f"{row['buffer_bdp']:g}",
@@ -114,7 +114,7 @@ def _show(table: pd.DataFrame, console: Console) -> None:
             shift if close else f"[red]{shift}[/]",
             *pairs,
         )
-    show_table(console, shown)
+    show_table(console, rich_table)
     difference = table["difference"].abs()
     console.print("[dim]one number where both have the same, else longpipe's | ns-2's[/]")
     console.print(
@@ -123,5 +123,5 @@ def _show(table: pd.DataFrame, console: Console) -> None:
     )
 
 
-def _pair(ours: int, theirs: int) -> str:
-    return str(ours) if ours == theirs else f"[yellow]{ours} | {theirs}[/]"
+def _pair(longpipe: int, ns2: int) -> str:
+    return str(longpipe) if longpipe == ns2 else f"[yellow]{longpipe} | {ns2}[/]"

@@ -96,11 +96,11 @@ def _socket_in(space: str) -> socket.socket:
             if libc.setns(namespace, CLONE_NEWNET) < 0:
                 raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
             if namespace == guest_space:
-                made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+                opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     finally:
         os.close(own_space)
         os.close(guest_space)
-    return made
+    return opened
 
 
 def _lines(program: str, space: str, lines: list[str]) -> None:

@@ -90,7 +90,7 @@ class Losses:
         return sum(_get(self._listed, struct.pack("=Q", number)) for number in self._numbers)
 
 
-def _program(seen: int, listed: int) -> bytes:
+def _program(seen_map: int, listed: int) -> bytes:
     """Returns the program. Registers: 0 is the result, 1 to 5 are arguments, 10 is the frame."""
     look_up, passed, dropped = 1, 0, 2
     steps = [
@@ -99,7 +99,7 @@ def _program(seen: int, listed: int) -> bytes:
         _step(0x62, 10, offset=-4),  # key 0
         _step(0xBF, 2, 10),
         _step(0x07, 2, value=-4),
-        _table(1, seen),
+        _table(1, seen_map),
         _step(0x85, value=look_up),
         _step(0x15, 0, offset=13),  # no such entry: pass
         _step(0x79, 1, 0),  # r1 = number of this packet

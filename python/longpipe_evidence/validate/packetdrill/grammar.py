@@ -191,11 +191,11 @@ _STATEMENT: Final = _statement()
 def parse(text: str) -> list[Statement]:
     """Returns the statements of a script in order. Raises NotUnderstoodError with the line of a syntax error."""
     statements = []
-    before, line = 0, 1
+    previous_end, line = 0, 1
     at = _end_of_gap(text, 0)
     while at < len(text):
-        line += text.count("\n", before, at)
-        before = at
+        line += text.count("\n", previous_end, at)
+        previous_end = at
         # Only this much of the script is parsed at once, which bounds the time for a statement that does not end.
         try:
             _, parts, length = _STATEMENT.parse_string(text[at : at + _MAX_LETTERS])

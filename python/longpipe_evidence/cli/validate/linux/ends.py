@@ -69,13 +69,13 @@ def _table(comparisons: "list[EndComparison]") -> Table:
     table = terminal_table(*heads, no_wrap=False)
     table.add_column()
     for comparison in comparisons:
-        ours, own = comparison.longpipe, comparison.own
+        longpipe_queue, linux_queue = comparison.longpipe, comparison.own
         table.add_row(
             comparison.control,
-            f"{ours.goodput_mbits:.3f} ({own.goodput_mbits:.3f})",
-            f"{ours.srtt_ms:.1f} ({own.srtt_ms:.1f})",
-            f"{ours.drops} ({own.drops})",
-            f"{ours.cpu_s:.1f} ({own.cpu_s:.1f})",
+            f"{longpipe_queue.goodput_mbits:.3f} ({linux_queue.goodput_mbits:.3f})",
+            f"{longpipe_queue.srtt_ms:.1f} ({linux_queue.srtt_ms:.1f})",
+            f"{longpipe_queue.drops} ({linux_queue.drops})",
+            f"{longpipe_queue.cpu_s:.1f} ({linux_queue.cpu_s:.1f})",
             "" if comparison.agrees else "differs",
         )
     return table

@@ -49,11 +49,11 @@ def paths(
         store.collect(file, controls, paths, Console(stderr=True, highlight=False).print)
     if not collect:
         results = store.read(file)
-        chosen = results[results["control"].isin(controls) & (results["path"] < paths)]
-        if chosen.empty:
+        selected = results[results["control"].isin(controls) & (results["path"] < paths)]
+        if selected.empty:
             raise ScenarioError(f"FILE: {str(file)!r}; needs finished runs of {', '.join(controls)}")
-        echo(f"Linux {', '.join(chosen['kernel'].unique())}; seeds {_ranges(chosen['seed'].unique().tolist())}")
-        if not _show(judged(chosen), paths):
+        echo(f"Linux {', '.join(selected['kernel'].unique())}; seeds {_ranges(selected['seed'].unique().tolist())}")
+        if not _show(judged(selected), paths):
             raise typer.Exit(DIFFERENT)
 
 

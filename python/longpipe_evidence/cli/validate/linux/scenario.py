@@ -39,12 +39,12 @@ def scenario(
     for file, scenario in zip(files, scenarios, strict=True):
         results = replay(scenario, range(first_seed, first_seed + seeds)).frame
         for row in results.to_dict("records"):
-            linux, ours = (
+            linux, simulated = (
                 f"{row[f'{name}_mbps']:.3g} ({row[f'{name}_least_mbps']:.3g} to {row[f'{name}_most_mbps']:.3g})"
                 for name in ("linux", "longpipe")
             )
             margin = f" ± {row['margin']:.1%}" if seeds > 1 else ""
-            echo(f"{file}, {row['control']}: {ours} Mbit/s, Linux {linux}: {row['difference']:+.1%}{margin}")
+            echo(f"{file}, {row['control']}: {simulated} Mbit/s, Linux {linux}: {row['difference']:+.1%}{margin}")
         differing |= bool((results["difference"].abs() > within).any())
     verdict = "differ: by more than" if differing else "all agree:"
     echo(f"{verdict} {within:.0%}; means of {seeds} runs with their range, differences with 95 % intervals")
