@@ -6,7 +6,7 @@ import sys
 import tarfile
 import tomllib
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 import yaml
@@ -50,28 +50,52 @@ def test_the_sdist_has_scenarios_pages_and_examples(tmp_path: Path) -> None:
     assert wanted <= names
 
 
+def _workflow(name: str) -> dict[Any, Any]:
+    workflow: dict[Any, Any] = yaml.safe_load((ROOT / ".github/workflows" / name).read_text(encoding="utf-8"))
+    for job in workflow["jobs"].values():
+        for step in job.get("steps", []):
+            assert ("run" in step) != ("uses" in step)
+            assert re.fullmatch(r"[\w-]+/[\w-]+@(release/)?v\d+", step.get("uses", "any/action@v1"))
+    return workflow
+
+
+def _artifacts(job: dict[str, Any], action: str) -> list[dict[str, Any]]:
+    return [step["with"] for step in job["steps"] if f"/{action}-artifact@" in step.get("uses", "")]
+
+
 def test_workflow_tests_and_builds_wheels_on_three_systems() -> None:
-    workflow = yaml.safe_load((ROOT / ".github/workflows/checks.yml").read_text(encoding="utf-8"))
+    workflow = _workflow("checks.yml")
     jobs = workflow["jobs"]
     # YAML parses an unquoted "on" as true.
-    assert {"push", "pull_request"} <= workflow[True].keys()
-    assert jobs["wheels"]["strategy"]["matrix"]["system"] == ["ubuntu-latest", "macos-latest", "windows-latest"]
-    steps = [step for job in jobs.values() for step in job["steps"]]
-    assert all(("run" in step) != ("uses" in step) for step in steps)
-    assert all(re.fullmatch(r"[\w-]+/[\w-]+@v\d+", step["uses"]) for step in steps if "uses" in step)
-    commands = "\n".join(step["run"] for step in steps if "run" in step)
+    assert {"pull_request", "workflow_call"} <= workflow[True].keys()
+    assert jobs["wheels"]["strategy"]["matrix"]["system"] == ["macos-latest", "windows-latest"]
+    commands = "\n".join(step["run"] for job in jobs.values() for step in job["steps"] if "run" in step)
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    assert {"setup", "lint", "test", "docs", "lab"} == set(
+    assert {"setup", "lint", "test", "docs", "lab", "wheels", "sdist"} == set(
         re.findall(r"^make (\S+)$", commands, re.MULTILINE)
     ) & targets
     known = set(cast(TyperGroup, get_command(app)).commands)
-    assert set(re.findall(r"longpipe (\S+)", commands)) == {"doctor", "init", "run", "plot", "lab"} <= known
+    assert set(re.findall(r"longpipe (\S+)", commands)) >= {"doctor", "init", "run", "plot", "lab"} <= known
     # Each wheel contains the lab, which a single job builds.
     page = "python/longpipe/lab/page.html"
-    uploads = [step["with"]["path"] for step in jobs["lab"]["steps"] if "upload-artifact" in step.get("uses", "")]
-    assert (jobs["wheels"]["needs"], uploads) == ("lab", [page])
-    downloads = [step["with"] for step in jobs["wheels"]["steps"] if "download-artifact" in step.get("uses", "")]
-    assert downloads == [{"name": "lab", "path": str(Path(page).parent)}]
+    assert [upload["path"] for upload in _artifacts(jobs["lab"], "upload")] == [page]
+    for name in ("linux", "wheels", "pages"):
+        assert jobs[name]["needs"] == "lab"
+        assert _artifacts(jobs[name], "download") == [{"name": "lab", "path": str(Path(page).parent)}]
+    # All wheels are installed on a system of their own.
+    assert jobs["installed"]["needs"] == ["linux", "wheels"]
+    assert {"ubuntu-latest", "ubuntu-24.04-arm"} < set(jobs["installed"]["strategy"]["matrix"]["system"])
+
+
+def test_workflow_publishes_only_what_was_checked() -> None:
+    jobs = _workflow("release.yml")["jobs"]
+    built = _workflow("checks.yml")["jobs"]
+    uploads = {upload["name"].partition("$")[0] for job in built.values() for upload in _artifacts(job, "upload")}
+    assert jobs.pop("checks") == {"uses": "./.github/workflows/checks.yml"}
+    for job in jobs.values():
+        assert job["needs"] == "checks"
+        for download in _artifacts(job, "download"):
+            assert download.get("name", download.get("pattern", "").rstrip("*")) in uploads
 
 
 @pytest.mark.parametrize("target", ["wheel", "sdist"])

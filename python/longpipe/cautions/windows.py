@@ -28,7 +28,10 @@ def window_warnings(scenario: Scenario) -> list[str]:
     # Paths whose window is that of the receiver, or the part of a smaller proxy's buffer that follows the proxy.
     limited_paths = []
     for path in paths(resolved):
-        for proxy_buffer in buffers.get(path.flow, ()):
+        own_buffers = buffers.get(path.flow, ())
+        if any(buffer.after.flow == path.flow and _is_fed_slowly(resolved, buffer) for buffer in own_buffers):
+            continue
+        for proxy_buffer in own_buffers:
             buffer_bytes = proxy_buffer.size_bytes * proxy_buffer.after_share / path.mss_bytes * path.packet_bytes
             if proxy_buffer.after.flow == path.flow and buffer_bytes < path.window_bytes:
                 proxies[path.flow] = proxy_buffer
@@ -40,6 +43,14 @@ def window_warnings(scenario: Scenario) -> list[str]:
         for port in set(path.route) & paths_by_port.keys():
             paths_by_port[port].append(path)
     return [line for port, through in paths_by_port.items() for line in _warning(resolved, port, through, proxies)]
+
+
+def _is_fed_slowly(resolved: Resolved, buffer: ProxyBuffer) -> bool:
+    """Returns whether the connection before a proxy is slower than that after it, so that the latter is never full."""
+    before_bps, after_bps = (
+        sustained_bps(resolved["links"][path.bottleneck]) for path in (buffer.before, buffer.after)
+    )
+    return before_bps < after_bps
 
 
 def _warning(

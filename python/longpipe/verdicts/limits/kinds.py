@@ -502,7 +502,7 @@ class Congestion(Kind):
         return Strength.NONE if evidence.path.datagrams else Strength.WEAK
 
     def remedy(self, evidence: Evidence) -> Remedy | None:
-        if evidence.path.datagrams:
+        if evidence.path.datagrams or evidence.flow["tcp"]["congestion"]["kind"] == "cubic":
             return None
         return Remedy(evidence.run.fields.of_flow(evidence.path.flow, "congestion"), "cubic")
 
