@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from longpipe import Scenario, simulate
+from longpipe.design import Design, Factor
 from longpipe.executors import Job, Outcomes
 from longpipe.executors.base import run_job
-from longpipe.store import Store
-from longpipe.study import Progress, StudyError, complete_study
+from longpipe.store import Store, default_url
+from longpipe.study import Progress, Study, StudyError, complete_study
 
 SHORT = Scenario(defaults="1996", name="short", duration="20 ms")
 # The study is long enough to be killed in the middle.
@@ -157,3 +158,13 @@ def test_a_crashed_worker_costs_no_run(tmp_path: Path) -> None:
         complete_study([(LONG, seed) for seed in SEEDS], store, workers=2, progress=kill_a_worker)
         assert killed
         assert store.count() == len(SEEDS)
+
+
+def test_open_without_a_store_finds_the_studies_of_the_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    address = default_url()
+    design = Design.full_factorial(Scenario(duration="10 ms"), Factor("network.sources", (1, 2)))
+    Study(design, address, "sources").run()
+    assert Study.open("sources").status().finished == 2

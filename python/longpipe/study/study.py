@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from longpipe.errors import ScenarioError, check_kind, nearest
 from longpipe.store import Store, engine_version, studies
+from longpipe.store.address import default_url
 from longpipe.store.scenarios import stored_scenarios
 from longpipe.study.progress import Progress, ignore
 from longpipe.user_code.trust import UntrustedCodeError, UntrustedCodeWarning, granting, named_by_store
@@ -114,11 +115,13 @@ class Study:
         return paragraph(repr(self).split("\n")[:1]) + bar + self.design._repr_html_()
 
     @classmethod
-    def open(cls, name: str, store: Store | str | Path) -> Self:
+    def open(cls, name: str, store: Store | str | Path | None = None) -> Self:
         """Opens the study with this name in a store, which may be read-only.
 
-        If there is none, ScenarioError lists the studies of the store.
+        The default store is that of the commands without `--store`: `longpipe.store.default_url()`.
+        If there is no such study, ScenarioError lists the studies of the store.
         """
+        store = default_url() if store is None else store
         _check_order(name, store, "Study.open('NAME', store)")
         study = cls.__new__(cls)
         study.name = name
