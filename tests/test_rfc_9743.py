@@ -174,3 +174,24 @@ def test_the_exit_status_is_that_of_the_verdicts(tmp_path: Path) -> None:
     status, found = card(tmp_path, "cubic", *sections)
     assert set(found) == {f"rfc-9743.{section}" for section in sections}
     assert status == int(any("failure" in kinds for kinds in found.values()))
+
+
+def test_documentation_has_a_condition_or_a_reason_for_every_section() -> None:
+    page = Path(__file__).parent.parent / "docs" / "suites.md"
+    lines = (
+        page.read_text(encoding="utf-8").partition("| section | subject | condition, or reason |")[2].splitlines()[2:]
+    )
+    rows = [line.strip("| ").split(" | ") for line in lines[: lines.index("")]]
+    documented = {section: text for section, _, text in rows}
+    outline = ["3.1", "3.2", "4", *(f"5.1.{n}" for n in range(1, 6)), "5.2", *(f"5.2.{n}" for n in range(1, 4))]
+    outline += ["5.3.1", "5.3.2", *(f"6.{n}" for n in range(1, 5)), *(f"7.{n}" for n in range(1, 12))]
+    assert list(documented) == outline
+    counts = dict.fromkeys(outline, 0)
+    for part in of_control("cubic").parts:
+        for criterion in part.criteria:
+            for section in criterion.section.split(", "):
+                counts[section] += 1
+    numbers = ("none", "one", "two", "three", "four")
+    assert {section: text.split(",")[0].split(":")[0].split(" of")[0] for section, text in documented.items()} == {
+        section: numbers[count] for section, count in counts.items()
+    }
