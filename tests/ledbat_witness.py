@@ -47,11 +47,17 @@ class Sender:
             self.threshold = self.window
             self.reduced_until = sent
 
-    def ack(self, now: int, acked: int, rtt: int, una: int, sent: int, limited: bool) -> None:
+    def measure(self, now: int, rtt: int) -> None:
         minute = now // 60_000_000
         self.minima[minute] = min(rtt, self.minima.get(minute, rtt))
         self.minima = {m: least for m, least in self.minima.items() if m > minute - 10}
         self.recent = [*self.recent, rtt][-4:]
+
+    def ack(self, now: int, acked: int, rtt: int, una: int, sent: int, limited: bool) -> None:
+        self.measure(now, rtt)
+        self.react(now, acked, rtt, una, sent, limited)
+
+    def react(self, now: int, acked: int, rtt: int, una: int, sent: int, limited: bool) -> None:
         match self.phase:
             case "initial" if 4 * self.queueing() > 3 * TARGET_US or self.window >= self.threshold:
                 self.threshold = min(self.threshold, self.window)

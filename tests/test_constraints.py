@@ -101,11 +101,14 @@ EXAMPLES: dict[tuple[str, str], list[tuple[dict[str, Any], str]]] = {
     ],
     ("Tcp", "timer"): [
         (
-            {"tcp.congestion": "ledbat", "tcp.timer": kind},
-            f"tcp.timer: {kind} without timestamps; needs fine, with timestamps, for congestion = 'ledbat', which "
-            "measures one-way delays",
+            {**change, "tcp.timer": kind},
+            f"tcp.timer: {kind} without timestamps; needs fine, with timestamps, for {reason}",
         )
         for kind in ("coarse", "fine")
+        for change, reason in (
+            ({"tcp.congestion": "ledbat"}, "congestion = 'ledbat', which measures one-way delays"),
+            ({"tcp.receiver_control": "rledbat"}, "receiver_control = rledbat, which measures RTTs"),
+        )
     ],
     ("Tcp", "recovery"): [
         (

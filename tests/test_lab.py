@@ -113,6 +113,7 @@ KNOBS: dict[str, tuple[object, ...]] = {
     ),
     "tcp.careful_resume": ("off", "previous", {"kind": "saved", "cwnd": "1 MB", "rtt": "600 ms", "max_jump": "1 MB"}),
     "tcp.rapid_start": ("draft", "quicly"),
+    "tcp.receiver_control": ("off", "rledbat", {"kind": "rledbat", "target": "20 ms"}),
     "tcp.rate_limited": ("none", "linux", "rfc9002", {"kind": "ietf", "shrink": True}),
     "tcp.mss": ("100 B", "1460 B", "9180 B"),
     "tcp.receiver_window": ("auto", "64 KiB", "8704000 B", "1 GiB", "50 B"),

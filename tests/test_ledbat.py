@@ -1,11 +1,13 @@
-"""LEDBAT and LEDBAT++ keep the queue at their target, and yield to other traffic."""
+"""LEDBAT, LEDBAT++ and rLEDBAT keep the queue at their target, and yield to other traffic."""
 
 from collections.abc import Mapping
+from types import ModuleType
 
 import numpy as np
 import pytest
 
 import ledbat_witness
+import rledbat_witness
 from longpipe import Scenario, ScenarioError, simulate
 from longpipe.scenario import Fine
 
@@ -68,9 +70,10 @@ def test_ledbat_measures_delays_by_timestamps() -> None:
 PLUS = {"congestion": "ledbat-plus-plus", "initial_window": "2 segments"}
 
 
-def test_the_witness_table_is_that_of_the_independent_program() -> None:
-    lines = ledbat_witness.TABLE.read_text(encoding="utf-8").splitlines()
-    assert lines == [ledbat_witness.HEADER, *ledbat_witness.rows()]
+@pytest.mark.parametrize("witness", [ledbat_witness, rledbat_witness])
+def test_the_witness_table_is_that_of_the_independent_program(witness: ModuleType) -> None:
+    lines = witness.TABLE.read_text(encoding="utf-8").splitlines()
+    assert lines == [witness.HEADER, *witness.rows()]
 
 
 @pytest.mark.parametrize("round_trip_ms", [20, 100])
@@ -107,3 +110,45 @@ def test_late_ledbat_plus_plus_flow_gets_its_share() -> None:
     assert 0.5 < latecomer / early < 2
     early, latecomer = competing(LEDBAT, LEDBAT, late)
     assert latecomer / early > 2
+
+
+def rledbat(sender: str, **receiver: object) -> dict[str, object]:
+    """Returns a connection whose receiver runs rLEDBAT."""
+    return {"profile": "linux-6", "congestion": sender, "receiver_control": {"kind": "rledbat", **receiver}}
+
+
+@pytest.mark.parametrize("sender", ["cubic", "bbr"])
+@pytest.mark.parametrize("target_ms", [20, 60])
+def test_a_receiver_of_rledbat_holds_the_queue_of_any_sender_at_its_target(sender: str, target_ms: int) -> None:
+    tcp = rledbat(sender, target=f"{target_ms} ms")
+    result = simulate(path("10 Mbit/s", 40, tcp=tcp, duration="150 s", warm_up="30 s"))
+    trace = result.traces["delay"]
+    settled = (trace["port"] == "switch1->switch2") & (trace["time_s"] > 60)
+    queueing_ms = 1e3 * trace["delay_s"][settled]
+    # Above the target, each RTT reduces the window in proportion to the excess; an RTT of one segment is 1.2 ms.
+    assert np.quantile(queueing_ms, 0.95) < 1.25 * target_ms
+    # Slowdowns take at most a tenth of the time, and a gain of 1 segment per RTT or less refills the queue.
+    assert result.flows["throughput_bps"].iloc[0] > 0.8 * 1e7 * 1448 / 1500
+
+
+def test_a_receiver_of_rledbat_gets_the_rate_of_a_sender_of_ledbat_plus_plus() -> None:
+    modern = {"profile": "linux-6", "congestion": "ledbat-plus-plus"}
+    by_sender, by_receiver = (
+        simulate(path("10 Mbit/s", 40, tcp=tcp, warm_up="60 s")).flows["throughput_bps"].iloc[0]
+        for tcp in (modern, rledbat("cubic"))
+    )
+    assert by_receiver == pytest.approx(by_sender, rel=0.03)
+
+
+def test_a_receiver_of_rledbat_makes_a_sender_of_cubic_yield() -> None:
+    background, foreground = competing(rledbat("cubic"), {"profile": "linux-6"}, "fixed")
+    assert foreground > 10 * background > 0
+
+
+def test_rledbat_needs_timestamps() -> None:
+    message = "tcp.timer: fine without timestamps; needs fine, with timestamps, for receiver_control = rledbat, which "
+    with pytest.raises(ScenarioError, match=message) as error:
+        path(
+            "10 Mbit/s", 20, **{"tcp.timer": Fine(), "tcp.congestion": "aimd", "tcp.receiver_control": "rledbat"}
+        ).resolve()
+    assert "\n" not in str(error.value)

@@ -75,6 +75,19 @@ class Connection(Model):
             "window_scale < least_window_scale",
             "{window_scale}; needs {least_window_scale} to {most_window_scale} for a window of {receiver_window}",
         ),
+        *(
+            Constraint(
+                "timer",
+                f"receiver_control.kind is not 'off' and {timer}",
+                "{timer.kind} without timestamps; needs fine, with timestamps, for receiver_control = "
+                "{receiver_control.kind}, which measures RTTs",
+                remedy=remedy,
+            )
+            for timer, remedy in (
+                ("timer.kind is 'fine' and timer.timestamps is not true", ("timer.timestamps", True)),
+                ("timer.kind is not 'fine'", ("timer", {"kind": "fine", "timestamps": True})),
+            )
+        ),
         *_of_facts(),
         *(
             Constraint(

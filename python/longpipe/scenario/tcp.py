@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from longpipe.scenario.acks import Ack, Immediate
-from longpipe.scenario.base import LATER, integer_or, quantity
+from longpipe.scenario.base import LATER, Model, integer_or, kind_or_table, quantity
 from longpipe.scenario.careful_resume import CarefulResume, CarefulResumeOff
 from longpipe.scenario.congestion import Aimd, Congestion
 from longpipe.scenario.connection import Connection
@@ -17,6 +17,21 @@ from longpipe.scenario.rate_limited import GrowthByControl, RateLimited
 from longpipe.scenario.recovery import NewRenoOptions, Recovery, Reno, RenoOptions, SackOptions, TahoeOptions
 from longpipe.scenario.timers import Coarse, Timer
 from longpipe.units import SEGMENTS, SIZE, TIME
+
+
+class ReceiverControlOff(Model):
+    """The receiver advertises the window of flow control."""
+
+    kind: Literal["off"] = "off"
+
+
+class Rledbat(Model):
+    """rLEDBAT: the receiver advertises at most the window of LEDBAT++ for the RTTs that it measures (RFC 9840)."""
+
+    kind: Literal["rledbat"] = "rledbat"
+    target: Annotated[str, quantity(TIME, "1 us", "100 s")] = Field(
+        default="60 ms", description="Target queueing delay [time]; draft-irtf-iccrg-ledbat-plus-plus, TARGET"
+    )
 
 
 class Tcp(Connection):
@@ -133,6 +148,12 @@ class Tcp(Connection):
     timer: Part[Timer] = part(default=Coarse.unchecked(), description="Retransmission timer: coarse or fine")
     ack: Part[Ack] = part(
         default=Immediate.unchecked(), description="ACK policy of the receiver: immediate, delayed or linux"
+    )
+    receiver_control: Annotated[
+        Part[Annotated[ReceiverControlOff | Rledbat, Field(discriminator="kind"), kind_or_table()]], LATER
+    ] = part(
+        default=ReceiverControlOff.unchecked(),
+        description="Congestion control by the receiver, in addition to that of the sender: off or rledbat; RFC 9840",
     )
     ecn: Annotated[Part[Ecn], LATER] = part(
         default=EcnOff.unchecked(),

@@ -190,7 +190,7 @@ impl FlowConfig {
     fn min_data_bytes(&self) -> u64 {
         let mss = u64::from(self.tcp.mss_bytes);
         // A window that varies can become smaller than two segments.
-        let two_segments = !self.tcp.advertises_growth() && mss <= self.tcp.advertised_window() / 2;
+        let two_segments = !self.tcp.window_varies() && mss <= self.tcp.advertised_window() / 2;
         let short_at_end_only = self.tcp.silly_window_avoidance && two_segments;
         let payload = match short_at_end_only {
             true => self.traffic.min_segment(mss),

@@ -38,9 +38,9 @@ use longpipe_network::scenario::{
 };
 use longpipe_network::{Recorder, Report, Simulation};
 use longpipe_tcp::config::{
-    AckConfig, AimdConfig, CongestionConfig, NewRenoConfig, PhaseConfig, PipeStart, RackConfig, RecoveryConfig,
-    RecoveryKind, RenoConfig, Rfc6675Config, SackConfig, TahoeConfig, TcpConfig, TimerConfig, TimerRestart,
-    VanillaConfig, DEFAULT_HZ,
+    AckConfig, AimdConfig, CongestionConfig, NewRenoConfig, PhaseConfig, PipeStart, RackConfig, ReceiverControlConfig,
+    RecoveryConfig, RecoveryKind, RenoConfig, Rfc6675Config, SackConfig, TahoeConfig, TcpConfig, TimerConfig,
+    TimerRestart, VanillaConfig, DEFAULT_HZ,
 };
 use longpipe_tcp::congestion::{CarefulResumeConfig, RapidStartConfig, RateLimitedConfig};
 use witness::Witness;
@@ -112,6 +112,7 @@ pub fn tcp(kind: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
         hz: DEFAULT_HZ,
         careful_resume: CarefulResumeConfig::default(),
         rapid_start: RapidStartConfig::default(),
+        receiver_control: ReceiverControlConfig::default(),
         rate_limited: RateLimitedConfig::default(),
         timer: TimerConfig::Coarse {
             tick_ps: SECOND / 10,

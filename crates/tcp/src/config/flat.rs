@@ -9,6 +9,7 @@ use super::{AckConfig, EcnConfig, TcpConfig, TimerConfig};
 use crate::congestion::{
     AimdConfig, CarefulResumeConfig, CongestionConfig, RapidStartConfig, RateLimitedConfig, VegasConfig, DEFAULT_HZ,
 };
+use crate::receiver::ReceiverControlConfig;
 use crate::recovery::{NewRenoConfig, RecoveryConfig, RenoConfig, SackConfig, TahoeConfig};
 use longpipe_json::{Error, FromJson, Json};
 use serde::de::Error as _;
@@ -52,6 +53,8 @@ struct Flat {
     rate_limited: RateLimitedConfig,
     timer: TimerConfig,
     ack: AckConfig,
+    #[serde(default)]
+    receiver_control: ReceiverControlConfig,
     #[serde(default)]
     ecn: EcnConfig,
     byte_counting: Option<bool>,
@@ -125,6 +128,7 @@ impl Flat {
             rate_limited: flat.rate_limited,
             timer: flat.timer,
             ack: flat.ack,
+            receiver_control: flat.receiver_control,
             ecn: flat.ecn,
         })
     }

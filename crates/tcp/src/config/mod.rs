@@ -9,6 +9,7 @@ pub use crate::congestion::{
 };
 use crate::described::{is_default, Described};
 use crate::problem::Problem;
+pub use crate::receiver::ReceiverControlConfig;
 pub use crate::recovery::{
     NewRenoConfig, PipeStart, RackConfig, RecoveryConfig, RecoveryKind, RenoConfig, Rfc6675Config, SackConfig,
     TahoeConfig, TimerRestart, VanillaConfig,
@@ -150,6 +151,10 @@ pub struct TcpConfig {
     /// ACK policy of the receiver: immediate, delayed or linux.
     #[field(default = "immediate", profile("linux-6", { kind = "linux", least_round_trip = true, sack_delay = "1.1 ms" }))]
     pub ack: AckConfig,
+    /// Congestion control by the receiver, in addition to that of the sender: off or rledbat; RFC 9840.
+    #[serde(skip_serializing_if = "is_default")]
+    #[field(default = "off", later)]
+    pub receiver_control: ReceiverControlConfig,
     /// Explicit congestion notification, and how receivers echo marks: off, classic, dctcp or accurate.
     #[serde(skip_serializing_if = "is_default")]
     #[field(default = "off", later)]
@@ -339,12 +344,25 @@ impl TcpConfig {
         )
     }
 
-    /// Returns the receiver window [byte] that the sender assumes before the first ACK.
+    /// Returns whether ACKs advertise different windows.
+    pub fn window_varies(&self) -> bool {
+        self.advertises_growth() || !self.receiver_control.is_off()
+    }
+
+    /// Returns the receiver window [byte] that the sender assumes before the first ACK. rLEDBAT starts with the initial
+    /// window of the connection.
     pub fn first_window(&self) -> u64 {
-        if self.advertises_growth() {
-            first_window(self.advertised_window(), self.mss_bytes)
+        let most = self.advertised_window();
+        let window = if self.advertises_growth() {
+            first_window(most, self.mss_bytes)
         } else {
-            self.advertised_window()
+            most
+        };
+        let initial = u64::from(self.initial_window_segments) * u64::from(self.mss_bytes);
+        if self.receiver_control.is_off() {
+            window
+        } else {
+            window.min(initial)
         }
     }
 
@@ -423,6 +441,10 @@ impl TcpConfig {
         }
         if let Some(problem) = self.careful_resume.problem() {
             return Some(problem);
+        }
+        if !self.receiver_control.is_off() && !self.timestamps() {
+            let accepted = "needs fine, with timestamps, for receiver_control = rledbat, which measures RTTs";
+            return Some(Problem::new("timer", "a timer without timestamps", accepted));
         }
         if control.measures_delay && !self.timestamps() {
             let name = self.congestion_name();
@@ -647,6 +669,7 @@ pub(crate) mod tests {
                 expires_on_tick: true,
             },
             ack: AckConfig::Immediate {},
+            receiver_control: ReceiverControlConfig::Off,
             ecn: EcnConfig::Off {},
         }
     }

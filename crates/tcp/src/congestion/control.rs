@@ -288,8 +288,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Returns a cwnd usage with the given values, for tests.
-    #[cfg(test)]
+    /// Returns a cwnd usage with the given values, in a round that has ended.
     pub fn of(full: bool, most: u64) -> Usage {
         Usage {
             full,

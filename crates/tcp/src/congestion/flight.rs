@@ -106,7 +106,7 @@ impl Limits {
 
     /// Sets both values [byte].
     #[inline(always)]
-    pub(super) fn set(&mut self, cwnd: f64, ssthresh: f64) {
+    pub(crate) fn set(&mut self, cwnd: f64, ssthresh: f64) {
         (self.cwnd, self.ssthresh) = (cwnd, ssthresh);
     }
 }

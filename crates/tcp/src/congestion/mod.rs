@@ -47,7 +47,7 @@ pub use rfc::careful_resume::{CarefulResume, CarefulResumeConfig, Observed, Pipe
 pub use rfc::cubic::{CubicConfig, CubicRules};
 pub use rfc::highspeed::{HighspeedConfig, HighspeedRules};
 pub use rfc::ledbat::LedbatConfig;
-pub use rfc::ledbat_plus_plus::LedbatPlusPlusConfig;
+pub use rfc::ledbat_plus_plus::{LedbatPlusPlus, LedbatPlusPlusConfig};
 pub use rfc::rapid_start::{RapidStart, RapidStartConfig};
 pub use rfc::rate_limited::{RateLimited, RateLimitedConfig};
 pub use user::ModuleConfig;

@@ -133,13 +133,21 @@ impl Receiver {
         }
     }
 
-    /// If the window grows, returns the window for an ACK of all received data; a SYN-ACK advertises the initial
+    /// If the window varies, returns the window for an ACK of all received data; a SYN-ACK advertises the initial
     /// window.
     fn advertised_window(&mut self, now: Time) -> u32 {
+        if self.opening.is_syn() {
+            return 0;
+        }
         let (next, beyond) = (self.next, self.beyond());
-        match &mut self.window {
-            Some(window) if !self.opening.is_syn() => window.advertise(now, next, beyond),
-            _ => 0,
+        let flow_control = match &mut self.window {
+            Some(window) => window.advertise(now, next, beyond),
+            None => 0,
+        };
+        match &mut self.rledbat {
+            Some(rledbat) if flow_control > 0 => rledbat.advertise(now, next, u64::from(flow_control)),
+            Some(rledbat) => rledbat.advertise(now, next, self.constant_window),
+            None => flow_control,
         }
     }
 

@@ -113,7 +113,7 @@ impl AckOrder {
 
     /// Returns the position of the next ACK, whose acknowledgement number is `number`.
     #[inline(always)]
-    fn next(self, number: u64) -> AckOrder {
+    pub fn next(self, number: u64) -> AckOrder {
         match self.0 >> 32 == u128::from(number) {
             true => AckOrder(self.0 + 1),
             false => AckOrder::new(number, 0),

@@ -5,6 +5,7 @@ pub(crate) mod autotuning;
 mod blocks;
 mod compression;
 mod delays;
+mod rledbat;
 
 use crate::accurate_ecn::Counter;
 use crate::config::{AckConfig, EcnConfig, TcpConfig};
@@ -14,6 +15,8 @@ use crate::segment::{DataSegment, Ecn, Opening, MAX_SACK_BLOCKS};
 use compression::Compression;
 use delays::Delays;
 use longpipe_events::{MaybeTime, Span, Time};
+pub use rledbat::ReceiverControlConfig;
+use rledbat::Rledbat;
 use std::hint::select_unpredictable;
 
 /// The receiving side of one connection. The application reads data at once, so the window never closes. The most
@@ -61,6 +64,10 @@ pub struct Receiver {
     sends_clock: bool,
     /// Receive-window autotuning, which acknowledges at once while the window grows.
     window: Option<Box<AutotunedWindow>>,
+    /// Congestion control by the receiver.
+    rledbat: Option<Box<Rledbat>>,
+    /// Window of flow control that is constant [byte].
+    constant_window: u64,
     /// SACK compression.
     compression: Option<Box<Compression>>,
     /// Number of segments still to be acknowledged at once.
@@ -119,6 +126,21 @@ fn window(config: &TcpConfig, least_round_trip: bool) -> AutotunedWindow {
     }
 }
 
+/// Returns the state of rLEDBAT, if it is used.
+fn rledbat(config: &TcpConfig) -> Option<Rledbat> {
+    let ReceiverControlConfig::Rledbat { target_ps } = config.receiver_control else {
+        return None;
+    };
+    let (buffer, scale) = (config.advertised_window(), config.window_scale);
+    Some(Rledbat::new(
+        target_ps,
+        config.first_window(),
+        buffer,
+        scale,
+        config.mss_bytes,
+    ))
+}
+
 impl Receiver {
     /// Creates a receiver that has received nothing.
     pub fn new(config: &TcpConfig) -> Receiver {
@@ -138,7 +160,7 @@ impl Receiver {
             _ => (None, None, None),
         };
         let sends_clock = config.congestion.facts().measures_delay;
-        let acks_carry_more = !config.ecn.is_off() || sends_clock || config.advertises_growth();
+        let acks_carry_more = !config.ecn.is_off() || sends_clock || config.window_varies();
         Receiver {
             next: 0,
             highest: 0,
@@ -147,10 +169,16 @@ impl Receiver {
             ack_every,
             timeout: Span(timeout_ps),
             delays,
-            slow_path_only: quick > 0 || window.is_some() || !config.ecn.is_off() || config.handshake,
+            slow_path_only: quick > 0
+                || window.is_some()
+                || !config.ecn.is_off()
+                || config.handshake
+                || config.window_varies(),
             acks_carry_more,
-            in_order_fast_path: !(sends_clock || config.advertises_growth()),
+            in_order_fast_path: !(sends_clock || config.window_varies()),
             window: window.map(Box::new),
+            rledbat: rledbat(config).map(Box::new),
+            constant_window: config.advertised_window(),
             compression: compression.map(Box::new),
             quick,
             sends_clock,
@@ -192,7 +220,7 @@ impl Receiver {
 
     /// Returns whether the receiver measures RTTs by the timestamps that segments echo.
     pub(crate) fn measures_by_echoes(&self) -> bool {
-        self.window.as_ref().is_some_and(|window| window.measures_by_echoes())
+        self.rledbat.is_some() || self.window.as_ref().is_some_and(|window| window.measures_by_echoes())
     }
 
     /// Sets the latest ACK that had arrived when the next segment was sent. The caller must call this function before it
@@ -201,6 +229,9 @@ impl Receiver {
     pub fn set_echoed(&mut self, echoed: AckOrder) {
         if let Some(window) = &mut self.window {
             window.set_echoed(echoed);
+        }
+        if let Some(rledbat) = &mut self.rledbat {
+            rledbat.set_echoed(echoed);
         }
     }
 
@@ -329,6 +360,9 @@ impl Receiver {
     fn on_slow_path_segment(&mut self, now: Time, segment: DataSegment) {
         if segment.opening != Opening::Over {
             return self.open(now, &segment);
+        }
+        if let Some(rledbat) = &mut self.rledbat {
+            rledbat.on_segment(now, &segment, self.next);
         }
         let marks = self.echoes_mark;
         self.take_mark(segment.ecn, segment.length);

@@ -200,7 +200,7 @@ impl Sender {
         let wants = congestion.wants().or(recovery.wants());
         let reports_transmissions = !wants.is_nothing() || config.pacing;
         let needs_cc_state = reports_transmissions || !congestion.needs_acked_bytes_only();
-        let rwnd_varies = config.advertises_growth();
+        let rwnd_varies = config.window_varies();
         let writes = Writes::new(config);
         let mut flight = Flight {
             most_rwnd: config.advertised_window() as u32,

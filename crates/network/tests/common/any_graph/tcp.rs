@@ -4,8 +4,8 @@ use super::pace::{any_packets, part, Pace, Packets};
 use crate::common::{random::any_recovery, SECOND};
 use longpipe_tcp::config::{
     AckConfig, AimdConfig, CongestionConfig, CongestionKind, EcnConfig, NewRenoConfig, PhaseConfig, PipeStart,
-    RackConfig, RecoveryConfig, RecoveryKind, RenoConfig, Rfc6675Config, SackConfig, TahoeConfig, TcpConfig,
-    TimerConfig, TimerRestart, VanillaConfig, VegasConfig, DEFAULT_HZ, MAX_WINDOW_SCALE,
+    RackConfig, ReceiverControlConfig, RecoveryConfig, RecoveryKind, RenoConfig, Rfc6675Config, SackConfig,
+    TahoeConfig, TcpConfig, TimerConfig, TimerRestart, VanillaConfig, VegasConfig, DEFAULT_HZ, MAX_WINDOW_SCALE,
 };
 use longpipe_tcp::congestion::{
     Bbr3Config, BbrConfig, BicConfig, C4Config, C4Rules, CarefulResumeConfig, CopaConfig, CubicConfig, CubicRules,
@@ -160,6 +160,12 @@ impl TcpDraft {
     pub fn build(&self, pace: Pace) -> TcpConfig {
         let (segments, bytes) = self.window;
         let window = (segments * u64::from(self.mss) + u64::from(bytes)).min(1 << 30);
+        let timer = self.timer.build(
+            pace,
+            pace.packets(self.timer.tick),
+            self.congestion == CongestionKind::Ledbat,
+            [16, 17, 18].map(|bit| self.choice(bit)),
+        );
         TcpConfig {
             recovery: self.recovery(),
             congestion: self.congestion(),
@@ -191,12 +197,8 @@ impl TcpDraft {
             careful_resume: self.careful_resume(pace),
             rapid_start: self.rapid_start(),
             rate_limited: self.rate_limited(),
-            timer: self.timer.build(
-                pace,
-                pace.packets(self.timer.tick),
-                self.congestion == CongestionKind::Ledbat,
-                [16, 17, 18].map(|bit| self.choice(bit)),
-            ),
+            receiver_control: self.receiver_control(&timer),
+            timer,
             ack: self.ack.map_or(AckConfig::Immediate {}, |(segments, timeout)| {
                 let timeout_ps = pace.packets(timeout).clamp(1, 1_000 * SECOND);
                 let quick = u32::from(self.parameters[2] % 40);
@@ -225,6 +227,17 @@ impl TcpDraft {
                 }
             }),
             ecn: self.ecn(),
+        }
+    }
+
+    /// Returns the receiver's control; an eighth of the connections with timestamps use rLEDBAT.
+    fn receiver_control(&self, timer: &TimerConfig) -> ReceiverControlConfig {
+        let has_timestamps = matches!(timer, TimerConfig::Fine { timestamps: true, .. });
+        match has_timestamps && self.choice(20) && self.choice(23) && self.choice(24) {
+            true => ReceiverControlConfig::Rledbat {
+                target_ps: 1 + u64::from(self.parameters[1]) * 100_000_000,
+            },
+            false => ReceiverControlConfig::Off,
         }
     }
 

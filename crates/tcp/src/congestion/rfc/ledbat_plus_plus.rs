@@ -42,6 +42,19 @@ pub struct LedbatPlusPlusConfig {
     pub current_filter: u32,
 }
 
+impl LedbatPlusPlusConfig {
+    /// Returns the draft's constants with another target delay.
+    pub fn with_target(target_ps: u64) -> LedbatPlusPlusConfig {
+        LedbatPlusPlusConfig {
+            target_ps,
+            decrease: 1.0,
+            slowdown_interval: 9.0,
+            base_history: 10,
+            current_filter: 4,
+        }
+    }
+}
+
 impl Parameters for LedbatPlusPlusConfig {
     const FACTS: Facts = Facts {
         fills_buffers: false,
@@ -99,7 +112,7 @@ impl Control for LedbatPlusPlus {
 
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
         if let Some(rtt) = ack.rtt {
-            self.delays.measure(rtt, ack.now);
+            self.measure(rtt, ack.now);
         }
         match (self.delays.queueing(), self.delays.base(), ack.srtt) {
             // During recovery, `grows` is false, and cwnd neither grows nor shrinks.
@@ -135,6 +148,11 @@ struct Path {
 }
 
 impl LedbatPlusPlus {
+    /// Records an RTT.
+    pub fn measure(&mut self, rtt: Span, now: Time) {
+        self.delays.measure(rtt, now);
+    }
+
     /// Returns the window after an ACK outside of recovery.
     fn updated_window(&mut self, path: Path, ack: &Ack, flight: &Flight) -> CwndUpdate {
         match self.phase {
@@ -230,13 +248,7 @@ mod tests {
     use crate::congestion::trial::ack_of;
 
     fn config() -> LedbatPlusPlusConfig {
-        LedbatPlusPlusConfig {
-            target_ps: Span::millis(60).0,
-            decrease: 1.0,
-            slowdown_interval: 9.0,
-            base_history: 10,
-            current_filter: 4,
-        }
+        LedbatPlusPlusConfig::with_target(Span::millis(60).0)
     }
 
     /// Windows that an independent program (tests/ledbat_witness.py) computes by the rules of the draft, for base delays

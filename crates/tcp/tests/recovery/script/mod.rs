@@ -4,9 +4,9 @@
 
 use longpipe_events::{Span, Time};
 use longpipe_tcp::config::{
-    AckConfig, AimdConfig, CongestionConfig, NewRenoConfig, PipeStart, RackConfig, RecoveryConfig, RecoveryKind,
-    RenoConfig, Rfc6675Config, SackConfig, TahoeConfig, TcpConfig, TimerConfig, TimerRestart, VanillaConfig,
-    VegasConfig, DEFAULT_HZ,
+    AckConfig, AimdConfig, CongestionConfig, NewRenoConfig, PipeStart, RackConfig, ReceiverControlConfig,
+    RecoveryConfig, RecoveryKind, RenoConfig, Rfc6675Config, SackConfig, TahoeConfig, TcpConfig, TimerConfig,
+    TimerRestart, VanillaConfig, VegasConfig, DEFAULT_HZ,
 };
 use longpipe_tcp::congestion::{CarefulResumeConfig, RapidStartConfig, RateLimitedConfig, VegasRules};
 use longpipe_tcp::{AckSegment, DataSegment, Receiver, Sender};
@@ -82,6 +82,7 @@ impl Draft {
                 hz: DEFAULT_HZ,
                 careful_resume: CarefulResumeConfig::default(),
                 rapid_start: RapidStartConfig::default(),
+                receiver_control: ReceiverControlConfig::default(),
                 rate_limited: RateLimitedConfig::default(),
                 timer: TimerConfig::Fine {
                     granularity_ps: RTT / 100,
