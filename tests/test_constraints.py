@@ -196,12 +196,15 @@ EXAMPLES: dict[tuple[str, str], list[tuple[dict[str, Any], str]]] = {
         ]
         for model, kind in (("Codel", "codel"), ("FqCodel", "fq-codel"))
     },
-    ("DualPi2", "marking.max"): [
-        (
-            {"switch.policy": {"kind": "dualpi2", "marking": {"kind": "ramp", "min": "2 ms", "max": "2 ms"}}},
-            "switch.policy.marking.max: 2 ms; needs more than min, 2 ms",
-        )
-    ],
+    **{
+        (model, f"{field}.max"): [
+            (
+                {"switch.policy": {"kind": model.lower(), field: {"kind": "ramp", "min": "2 ms", "max": "2 ms"}}},
+                f"switch.policy.{field}.max: 2 ms; needs more than min, 2 ms",
+            )
+        ]
+        for model, field in (("DualPi2", "marking"), ("Nqb", "weight"))
+    },
     **{
         (model, "peak"): [
             (

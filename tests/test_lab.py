@@ -77,6 +77,8 @@ KNOBS: dict[str, tuple[object, ...]] = {
         {"kind": "red", "unit": "cells", "min": 100, "max": 300},
         "codel",
         "dualpi2",
+        {"kind": "dualpi2", "nqb": True, "protection": "rfc9957"},
+        {"kind": "nqb", "size": "5 ms", "protection": "off"},
         "drr",
     ),
     "network.return_policy": ("ack-filter", {"kind": "sfq", "perturb": "10 s"}),

@@ -34,6 +34,7 @@ traffic = { kind = "cbr", rate = "400 kbit/s", payload = "172 B" }
 """
 POLICIES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "dualpi2": ({"kind": "dualpi2", "ecn": True}, ["low-latency", "classic"]),
+    "nqb": ({"kind": "nqb"}, ["nqb", "default"]),
     "cake": ({"kind": "cake", "tins": "precedence"}, [f"tin{number}" for number in range(8)]),
     "cake-with-rate": (
         {"kind": "cake", "tins": "diffserv4", "rate": "9 Mbit/s"},
@@ -42,14 +43,14 @@ POLICIES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "strict": ({"kind": "strict-priority", "classes": 4}, [f"class{number}" for number in range(4)]),
     "weighted": ({"kind": "weighted-priority", "weights": [1, 1, 1, 1]}, [f"class{number}" for number in range(4)]),
 }
-# DSCPs of the groups at CAKE.
-DSCPS = {"precedence": (0, 8, 32, 46), "diffserv4": (0, 8, 4, 46)}
+# DSCPs of the groups at CAKE and NQB.
+DSCPS = {"precedence": (0, 8, 32, 46), "diffserv4": (0, 8, 4, 46), "nqb": (0, 0, 0, 45)}
 
 
 def scenario(policy: str, **changes: object) -> Scenario:
     table, _ = POLICIES[policy]
     groups = GROUPS
-    for number, dscp in enumerate(DSCPS.get(table.get("tins", ""), ())):
+    for number, dscp in enumerate(DSCPS.get(table.get("tins", table["kind"]), ())):
         groups = groups.replace(f"class = {number}\n", f"class = {dscp}\n")
     text = f"""
 framing = "ip"
@@ -89,7 +90,7 @@ def test_the_queues_of_a_port_add_up_to_the_port(policy: str) -> None:
         port["mean_queue_packets"], abs=0.02 if policy != "cake-with-rate" else 0.2
     )
     used = queues[queues["packets_in"] > 0]
-    assert len(used) == (2 if policy == "dualpi2" else 4)
+    assert len(used) == (2 if policy in ("dualpi2", "nqb") else 4)
     # Little's law, but for the packets that were dropped or still wait.
     alone = used[(used["packets_held"] == 0) & (lost[used.index] == 0)]
     little = alone["mean_queue_packets"] * 6 / alone["packets_out"]

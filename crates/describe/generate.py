@@ -274,7 +274,8 @@ def generated(family: Family) -> str:
         # A family with one kind is not a union.
         of_union = ", ".join([*(['Field(discriminator="kind")'] if len(names) > 1 else []), *metadata])
         classes.append(f"{family.union} = Annotated[{' | '.join(names)}, {of_union},]")
-    body = "\n\n\n".join(classes)
+    # Parts of several kinds have one class.
+    body = "\n\n\n".join(dict.fromkeys(classes))
     parts = [part for kind in described.values() for part in (kind["part"], *_nested(kind["part"]))]
     fields = [_item(field) | {"default": field["default"]} for part in parts for field in part["fields"]]
     imported: dict[str, list[str]] = {

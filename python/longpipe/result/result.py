@@ -149,10 +149,11 @@ class Result:
     def queues(self) -> pd.DataFrame:
         """A row per queue of each port whose policy assigns packets to queues by their codepoint or class.
 
-        `queue` is "low-latency" or "classic" with `dualpi2`, the tin with `cake`, and "class0" to the last class with
-        `strict-priority` and `weighted-priority`; ports with other policies have no rows. A packet has left its queue
-        when its transmission starts, so the packet in transmission is not held, unlike in `ports`. Packets that the
-        link's losses, a policer or an outage dropped before they reached a queue count only in `ports`.
+        `queue` is "low-latency" or "classic" with `dualpi2`, "nqb" or "default" with `nqb`, the tin with `cake`, and
+        "class0" to the last class with `strict-priority` and `weighted-priority`; ports with other policies have no
+        rows. A packet has left its queue when its transmission starts, so the packet in transmission is not held,
+        unlike in `ports`. Packets that the link's losses, a policer or an outage dropped before they reached a queue
+        count only in `ports`.
         `packets_lost_aqm` includes ACKs that CAKE's filter removed; `mean_delay_s` is the mean time from arrival to the
         start of transmission [s], nan if no packet left.
         """

@@ -529,12 +529,37 @@ class Shares(Model):
     )
 
 
+class ProtectionOff(Model):
+    """Every packet stays in the queue to which its codepoints assign it."""
+
+    kind: Literal["off"] = "off"
+
+
+class QueueProtection(Model):
+    """A packet moves if the delay that it finds, and this delay times its flow's score, exceed thresholds (RFC 9957)."""
+
+    kind: Literal["rfc9957"] = "rfc9957"
+    delay: Annotated[str, quantity(TIME, "1 us", "1000 s")] = Field(
+        default="1 ms",
+        description="Delay of the low-latency queue above which packets may move, at least the transmission time of two packets of 1500 bytes [time]; RFC 9957, CRITICALqL",
+    )
+    score: Annotated[str, quantity(TIME, "1 us", "5 s")] = Field(
+        default="4 ms",
+        description="Score above which packets move at this delay; at a longer delay, a lower score suffices [time]; RFC 9957, CRITICALqLSCORE",
+    )
+    aging: Annotated[str, quantity(RATE, "1 bit/s", "1 Tbit/s")] = Field(
+        default="3906250 bit/s",
+        description="Rate at which scores decrease, in bits of packets that would be marked; RFC 9957, AGING (2^-11 byte/ns)",
+    )
+
+
 class DualPi2(Queue):
     """A low-latency queue coupled to a classic queue by one PI controller (RFC 9332).
 
-    The low-latency queue takes ECT(1) and CE packets and marks them with probability max(own, k p'). The classic queue
-    drops or marks with probability p'^2. When k p' reaches 1, both queues drop with probability p'^2. Decisions are
-    derandomized: probabilities are accumulated, and a packet is marked when the sum reaches 1.
+    The low-latency queue takes ECT(1) and CE packets, and with 'nqb' those marked NQB (RFC 9956), and marks them with
+    probability max(own, k p'). The classic queue drops or marks with probability p'^2. When k p' reaches 1, both queues
+    drop with probability p'^2. Decisions are derandomized: probabilities are accumulated, and a packet is marked when
+    the sum reaches 1.
     """
 
     label: ClassVar[str] = "DualPI2"
@@ -568,6 +593,16 @@ class DualPi2(Queue):
     )
     ecn: bool = Field(
         default=True, description="Mark ECN-capable packets of the classic queue instead of dropping them; RFC 9332"
+    )
+    nqb: Annotated[bool, LATER] = Field(
+        default=False,
+        description="The low-latency queue also takes unmarked packets with DSCP 45, which is a flow's field 'class'; RFC 9956",
+    )
+    protection: Annotated[
+        Part[Annotated[ProtectionOff | QueueProtection, Field(discriminator="kind"), kind_or_table()]], LATER
+    ] = part(
+        default=ProtectionOff.unchecked(),
+        description="Traffic protection, which moves packets of flows that build the low-latency queue to the classic queue: off or rfc9957; RFC 9956 section 5.2",
     )
 
     constraints: ClassVar = (
@@ -647,6 +682,37 @@ class Cake(Queue):
     )
 
 
+class Nqb(Queue):
+    """A shallow queue for flows marked NQB beside a default queue, by round robin with equal shares (RFC 9956).
+
+    Packets with DSCP 45, which is a flow's field 'class', enter the shallow queue, without priority and without a limit
+    on their rate. Traffic protection moves packets of flows that build a queue there to the default queue.
+    """
+
+    label: ClassVar[str] = "NQB"
+    cost_ns: ClassVar[int] = 50
+    decides: ClassVar[str] = "at-dequeue"
+    kind: Literal["nqb"] = "nqb"
+    quantum: Annotated[str, quantity(SIZE, "64 B", "1 GB")] = Field(
+        default="1514 B", description="Bytes that a queue may send per round [bytes]"
+    )
+    size: Annotated[str, quantity(TIME, "1 us", "1000 s")] = Field(
+        default="10 ms",
+        description="Size of the NQB queue, as the time to transmit it at the link's rate [time]; at least two packets of 1500 bytes; RFC 9956 section 5 (small; the RFC gives no value)",
+    )
+    protection: Part[Annotated[ProtectionOff | QueueProtection, Field(discriminator="kind"), kind_or_table()]] = part(
+        default=QueueProtection.unchecked(), description="Traffic protection; RFC 9956 section 5.2"
+    )
+    weight: Part[Annotated[Ramp | Step, Field(discriminator="kind"), kind_or_table()]] = part(
+        default=Ramp.unchecked(),
+        description="Probability with which a low-latency queue would mark a packet, as a function of the delay that it finds: the weight of its bytes in a flow's score. No packet is marked; RFC 9957",
+    )
+
+    constraints: ClassVar = (
+        Constraint("weight.max", "weight.max <= weight.min", "{weight.max}; needs more than min, {weight.min}"),
+    )
+
+
 Policy = Annotated[
     TailDrop
     | PartialPacketDiscard
@@ -670,7 +736,8 @@ Policy = Annotated[
     | DualPi2
     | AckFilter
     | HeadDrop
-    | Cake,
+    | Cake
+    | Nqb,
     Field(discriminator="kind"),
     kind_or_table(),
 ]

@@ -59,6 +59,8 @@ fn prague(option: bool) -> Scenario {
         least_packets: 1,
         scheduler: TwoQueues::TimeShifted { shift_ps: 50 * MS },
         ecn: true,
+        nqb: false,
+        protection: Default::default(),
     });
     scenario
 }

@@ -1,6 +1,8 @@
 //! DualPI2: a low-latency queue for scalable congestion controllers and a classic queue, coupled by one PI controller
 //! (RFC 9332).
 
+use super::nqb::marked_nqb;
+use super::protection::{QueueProtection, QueueProtectionConfig};
 use super::subqueues::SubqueueCounters;
 use super::{AnyDisc, Backlog, Discipline, NewPort, PortState, QueueDisc, Queued};
 use crate::packets::drops::DropCause;
@@ -12,7 +14,7 @@ use serde::Serialize;
 
 /// A low-latency queue coupled to a classic queue by one PI controller (RFC 9332).
 ///
-/// The low-latency queue takes ECT(1) and CE packets and marks them with probability max(own, k p'). The classic queue
+/// The low-latency queue takes ECT(1) and CE packets, and with 'nqb' those marked NQB (RFC 9956), and marks them with probability max(own, k p'). The classic queue
 /// drops or marks with probability p'^2. When k p' reaches 1, both queues drop with probability p'^2. Decisions are
 /// derandomized: probabilities are accumulated, and a packet is marked when the sum reaches 1.
 #[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
@@ -46,6 +48,15 @@ pub struct DualPi2Config {
     /// Mark ECN-capable packets of the classic queue instead of dropping them; RFC 9332.
     #[field(default = true)]
     pub ecn: bool,
+    /// The low-latency queue also takes unmarked packets with DSCP 45, which is a flow's field 'class'; RFC 9956.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[field(default = false, later)]
+    pub nqb: bool,
+    /// Traffic protection, which moves packets of flows that build the low-latency queue to the classic queue: off or
+    /// rfc9957; RFC 9956 section 5.2.
+    #[serde(default, skip_serializing_if = "QueueProtectionConfig::is_off")]
+    #[field(default = "off", later)]
+    pub protection: QueueProtectionConfig,
 }
 
 /// Native marking based on the delay of the low-latency queue.
@@ -68,6 +79,19 @@ pub enum LowLatencyMarking {
         #[field(range = "[0 s, 1000 s]", default = "1 ms")]
         threshold_ps: u64,
     },
+}
+
+impl LowLatencyMarking {
+    /// Returns the probability with which a packet is marked that has waited, or will wait, `delay_ps`.
+    pub fn probability(&self, delay_ps: u64) -> f64 {
+        match *self {
+            LowLatencyMarking::Step { threshold_ps } => f64::from(u8::from(delay_ps >= threshold_ps)),
+            LowLatencyMarking::Ramp { min_ps, max_ps } if delay_ps <= min_ps => f64::from(u8::from(delay_ps >= max_ps)),
+            LowLatencyMarking::Ramp { min_ps, max_ps } => {
+                ((delay_ps - min_ps) as f64 / (max_ps - min_ps) as f64).min(1.0)
+            }
+        }
+    }
 }
 
 /// Methods by which two queues share a link.
@@ -94,14 +118,9 @@ impl DualPi2Config {
     /// `delay_ps` and it holds `packets` packets, including the head.
     fn native_probability(&self, packets: u64, delay_ps: u64) -> f64 {
         if packets <= self.least_packets {
-            return 0.0;
-        }
-        match self.marking {
-            LowLatencyMarking::Step { threshold_ps } => f64::from(u8::from(delay_ps >= threshold_ps)),
-            LowLatencyMarking::Ramp { min_ps, max_ps } if delay_ps <= min_ps => f64::from(u8::from(delay_ps >= max_ps)),
-            LowLatencyMarking::Ramp { min_ps, max_ps } => {
-                ((delay_ps - min_ps) as f64 / (max_ps - min_ps) as f64).min(1.0)
-            }
+            0.0
+        } else {
+            self.marking.probability(delay_ps)
         }
     }
 }
@@ -127,8 +146,12 @@ impl Parameters for DualPi2Config {
 }
 
 impl Discipline for DualPi2Config {
-    fn disc<T: Queued>(&self, _port: &NewPort<'_>) -> AnyDisc<T> {
-        AnyDisc::DualPi2(Box::new(DualPi2::new(self)))
+    fn disc<T: Queued>(&self, port: &NewPort<'_>) -> AnyDisc<T> {
+        let mut disc = DualPi2::new(self);
+        disc.marked_nqb = if self.nqb { marked_nqb(port) } else { Vec::new() };
+        disc.protection = QueueProtection::new(&self.protection, port.rate_bps, port.circuits);
+        disc.rate_bps = port.rate_bps;
+        AnyDisc::DualPi2(Box::new(disc))
     }
 }
 
@@ -171,6 +194,10 @@ pub struct DualPi2<T> {
     next_update: Time,
     /// Number of weighted bytes that the low-latency queue has sent beyond its share.
     credit: f64,
+    /// Whether packets of each circuit are marked NQB; empty if these packets enter the classic queue.
+    marked_nqb: Vec<bool>,
+    protection: Option<QueueProtection>,
+    rate_bps: u64,
 }
 
 impl<T: Queued> DualPi2<T> {
@@ -189,7 +216,31 @@ impl<T: Queued> DualPi2<T> {
             delay_before: 0,
             next_update: Time(config.update_ps),
             credit: 0.0,
+            marked_nqb: Vec::new(),
+            protection: None,
+            rate_bps: 0,
         }
+    }
+
+    /// Returns whether a packet belongs to the low-latency queue by its codepoints.
+    fn is_low_latency(&self, packet: &T) -> bool {
+        packet.is_low_latency()
+            || self
+                .marked_nqb
+                .get(packet.flow() as usize)
+                .is_some_and(|&marked| marked)
+    }
+
+    /// Returns whether traffic protection moves a packet of the low-latency queue to the classic queue. The packet finds
+    /// the delay that the waiting bytes need at the link's rate.
+    fn moves(&mut self, now: Time, packet: &T) -> bool {
+        let Some(protection) = &mut self.protection else {
+            return false;
+        };
+        let bits = u128::from(self.low.backlog.bytes()) * 8 * u128::from(PS_PER_SECOND);
+        let delay_ps = u64::try_from(bits / u128::from(self.rate_bps.max(1))).unwrap_or(u64::MAX);
+        let likelihood = self.config.native_probability(self.low.backlog.len() + 1, delay_ps);
+        protection.moves(now, packet.flow(), packet.bytes(), delay_ps, likelihood)
     }
 
     /// Returns the base probability p', the classic probability p'², and the coupled probability k p'.
@@ -243,17 +294,15 @@ impl<T: Queued> DualPi2<T> {
 }
 
 impl<T: Queued> QueueDisc<T> for DualPi2<T> {
-    /// Enqueues a packet in the low-latency queue if it carries ECT(1) or CE, otherwise in the classic queue.
+    /// Enqueues a packet in the low-latency queue if it carries ECT(1), CE or the NQB codepoint and is not moved, otherwise
+    /// in the classic queue.
     fn enqueue(&mut self, port: &PortState, packet: T, mut drop: impl FnMut(T, DropCause)) -> bool {
         let full = port.is_full(self.backlog(), packet.bytes());
         if !full {
             self.update_before(port.now);
         }
-        let queue = if packet.is_low_latency() {
-            &mut self.low
-        } else {
-            &mut self.classic
-        };
+        let low = self.is_low_latency(&packet) && !self.moves(port.now, &packet);
+        let queue = if low { &mut self.low } else { &mut self.classic };
         if full {
             queue.counters.refuse(packet.bytes());
             drop(packet, DropCause::Overflow);
@@ -333,9 +382,13 @@ impl<T: Queued> QueueDisc<T> for DualPi2<T> {
         let now = packet.arrival();
         self.update_before(now);
         let (_, classic, coupled) = self.probabilities();
-        let low = packet.is_low_latency();
+        let (low, native) = (self.is_low_latency(packet), self.config.native_probability(1, 0));
+        // The packet adds to its flow's score.
+        if low && native > 0.0 && self.protection.is_some() {
+            return false;
+        }
         let (side, likelihood) = match low {
-            true => (&mut self.low, self.config.native_probability(1, 0).max(coupled)),
+            true => (&mut self.low, native.max(coupled)),
             false => (&mut self.classic, classic),
         };
         // The packet would be marked or dropped, or all packets may be.
@@ -424,6 +477,8 @@ mod tests {
                 least_packets: 2,
                 scheduler,
                 ecn: false,
+                nqb: false,
+                protection: QueueProtectionConfig::Off,
             };
             let (mut short, mut plain) = (DualPi2::new(&config), DualPi2::new(&config));
             let mut now = Time::ZERO;

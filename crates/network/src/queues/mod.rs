@@ -18,8 +18,10 @@ pub mod fq;
 pub mod fq_codel;
 pub mod fq_pie;
 pub mod head_drop;
+pub mod nqb;
 pub mod occupancy_fifo;
 mod policy;
+pub mod protection;
 pub mod round_robin;
 pub mod strict;
 pub mod subqueues;
@@ -67,6 +69,8 @@ disciplines! {
     Cake(Box<cake::Cake<T>>);
     /// DualPI2.
     DualPi2(Box<dualpi2::DualPi2<T>>);
+    /// A shallow queue for flows marked NQB beside a default queue.
+    Nqb(Box<nqb::Nqb<T>>);
 }
 
 policies! {
@@ -122,5 +126,7 @@ policies! {
         HeadDrop(head_drop::HeadDropConfig);
         /// CAKE: a shaper, tins, and fair queueing among hosts and flows with COBALT.
         Cake(cake::CakeConfig);
+        /// NQB: a shallow queue beside a default queue, with equal shares and traffic protection.
+        Nqb(nqb::NqbConfig);
     }
 }

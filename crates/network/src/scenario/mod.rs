@@ -39,6 +39,8 @@ pub use crate::queues::dualpi2::{DualPi2Config, LowLatencyMarking, TwoQueues};
 pub use crate::queues::fq::FqConfig;
 pub use crate::queues::fq_codel::{FqCodelConfig, FqCodelRules};
 pub use crate::queues::head_drop::HeadDropConfig;
+pub use crate::queues::nqb::NqbConfig;
+pub use crate::queues::protection::QueueProtectionConfig;
 pub use crate::queues::round_robin::{DrrConfig, SfqConfig};
 pub use crate::queues::strict::StrictPriorityConfig;
 pub use crate::queues::weighted::WeightedPriorityConfig;

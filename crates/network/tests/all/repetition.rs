@@ -56,6 +56,8 @@ fn dualpi2(update_ps: u64) -> PolicyConfig {
         least_packets: 1,
         scheduler: TwoQueues::TimeShifted { shift_ps: 0 },
         ecn: false,
+        nqb: false,
+        protection: Default::default(),
     })
 }
 

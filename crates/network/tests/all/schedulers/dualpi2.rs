@@ -102,6 +102,8 @@ fn dualpi2() -> DualPi2Config {
             shift_ps: 50 * SECOND / 1000,
         },
         ecn: true,
+        nqb: false,
+        protection: Default::default(),
     }
 }
 
