@@ -247,6 +247,12 @@ EXAMPLES: dict[tuple[str, str], list[tuple[dict[str, Any], str]]] = {
             "traffic.buffer: 1 s; needs at least chunk, 2 s",
         )
     ],
+    ("Media", "max_rate"): [
+        (
+            {"traffic": {"kind": "media", "min_rate": "2 Mbit/s", "max_rate": "1 Mbit/s"}},
+            "traffic.max_rate: 1 Mbit/s; needs at least min_rate, 2 Mbit/s",
+        )
+    ],
     ("Docsis", "map_interval"): [
         (
             {

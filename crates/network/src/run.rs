@@ -3,7 +3,7 @@
 use crate::clock::Actor;
 use crate::hosts::external;
 use crate::hosts::medium::Medium;
-use crate::hosts::{proxy, stream, Hosts};
+use crate::hosts::{media, proxy, stream, Hosts};
 use crate::observe::probe::Probe;
 use crate::packets::external::ExternalPacket;
 use crate::packets::{Circuit, Flow};
@@ -274,6 +274,7 @@ impl<P: Probe, M: Medium> AnyRun<P> for Run<P, M> {
             flows,
             web,
             streams: stream::reports(&self.hosts),
+            media: media::reports(&self.hosts),
             videos,
             arrived,
             datagrams,

@@ -298,6 +298,15 @@ class Result:
         return _frame(self.part("streams"))
 
     @cached_property
+    def media(self) -> pd.DataFrame:
+        """A row per flow with `traffic.kind = "media"`: `frames` of the encoder and `frame_bytes`, their total size.
+
+        `received` frames arrived completely, `late` ones of them after the deadline. `mean_delay_s` is the mean time
+        from the encoder to the last byte at the receiver, `max_delay_s` its maximum in the whole run, with the warm-up.
+        """
+        return _frame(self.part("media"))
+
+    @cached_property
     def videos(self) -> pd.DataFrame:
         """A row per flow with adaptive video: chunks requested and received, and the player's times.
 
@@ -661,7 +670,7 @@ class Result:
             return bool(self.part("arrived").get("flow"))
         if part == "queues":
             return bool(self.part(part).get("port"))
-        if part in ("streams", "videos", "programs"):
+        if part in ("streams", "media", "videos", "programs"):
             return bool(self.part(part).get("flow"))
         return bool(self.replaced) if part == "modules" else part != "warm_up" or bool(self.warm_up)
 

@@ -346,6 +346,12 @@ class Scream(Control):
         default="500 us",
         description='Duration of a burst at the target rate [time]; section "Packet Pacing" permits small bursts, and the tests of the authors\' code have 0.5 ms',
     )
+    pacing_headroom: Annotated[float, LATER] = Field(
+        default=1.0,
+        ge=1,
+        le=10,
+        description="Pacing rate per target bitrate: 1.5 for frames of media (draft-ietf-ccwg-rfc8298bis-screamv2, PACKET_PACING_HEADROOM); more from 80 % of max_rate on",
+    )
 
 
 class UdpPrague(Control):

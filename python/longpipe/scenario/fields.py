@@ -45,7 +45,7 @@ class Fields(Model):
     tcp: Part[Tcp] = part(default=Tcp.unchecked(), description="TCP sender and receiver of every connection")
     traffic: Part[Traffic] = part(
         default=Greedy.unchecked(),
-        description="Traffic of the applications: greedy, transfer, stream, flow-arrivals, web, adaptive-video, cbr, poisson, on-off, self-similar, voice, video, arrivals, stack, stack-path, own-stack",
+        description="Traffic of the applications: greedy, transfer, stream, flow-arrivals, web, adaptive-video, media, cbr, poisson, on-off, self-similar, voice, video, arrivals, stack, stack-path, own-stack",
     )
     start: Part[Start] = part(
         default=FixedStart.unchecked(), description="Start times of the applications: fixed, staggered or random"

@@ -25,6 +25,8 @@ class Source(Model):
     core_kind: ClassVar[str | None] = None
     # How the data are transported: "tcp", "datagrams", "stack" or "further-path".
     transport: ClassVar[str]
+    # Whether the connection stands for a transport over UDP, which proxies do not split.
+    stands_for_udp: ClassVar[bool]
     # Field with the time between events that occur even if no packet is sent, if there is one.
     repeats: ClassVar[str | None] = None
     kind: str

@@ -228,7 +228,8 @@ class Topology:
         service, start, stop = fields["service"], fields["start"], fields["stop"]
         if service is None and start is None and stop is None and not is_split:
             return row
-        splits = is_split and flow.split and (flow.traffic or traffic).transport == "tcp"
+        own = flow.traffic or traffic
+        splits = is_split and flow.split and own.transport == "tcp" and not own.stands_for_udp
         return (*row, getattr(service, "mcr", None), values_of(start), values_of(stop), splits)
 
 

@@ -224,6 +224,40 @@ class AdaptiveVideo(Source):
     _rules = field_validator("buffer")(satisfies_rules)
 
 
+class Media(Source):
+    """Live video whose frames follow the bitrate that the congestion control permits, such as SCReAMv2's."""
+
+    in_lab: ClassVar[bool] = False
+    repeats: ClassVar[str] = "frame"
+    kind: Literal["media"] = "media"
+    frame: Annotated[str, quantity(TIME, "100 us", "10 s")] = Field(
+        default="20 ms", description="Time between frames [time]; draft-ietf-ccwg-rfc8298bis-screamv2, frame_period"
+    )
+    min_rate: Annotated[str, quantity(RATE, "1 kbit/s", "10 Gbit/s")] = Field(
+        default="150 kbit/s",
+        description="Minimum bitrate of the encoder [bit/s]; draft-ietf-ccwg-rfc8298bis-screamv2, TARGET_BITRATE_MIN (RFC 8867 has 150 kbit/s)",
+    )
+    max_rate: Annotated[str, quantity(RATE, "1 kbit/s", "10 Gbit/s")] = Field(
+        default="20 Mbit/s",
+        description="Maximum bitrate of the encoder [bit/s]; draft-ietf-ccwg-rfc8298bis-screamv2, TARGET_BITRATE_MAX (the draft has no value)",
+    )
+    spread: float = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="Maximum deviation of a frame's size from the mean, uniformly distributed [fraction]; 0.5 in tests of SCReAM's authors",
+    )
+    deadline: Annotated[str, quantity(TIME, "0 s", "1000 s")] = Field(
+        default="250 ms",
+        description="Delay from the encoder to the receiver above which a frame is late [time]; 250 ms in tests of C4's authors",
+    )
+
+    constraints: ClassVar = (
+        Constraint("max_rate", "max_rate < min_rate", "{max_rate}; needs at least min_rate, {min_rate}"),
+    )
+    _rules = field_validator("max_rate")(satisfies_rules)
+
+
 class Cbr(Source):
     """Datagrams of equal size at a constant rate."""
 
@@ -359,6 +393,7 @@ Traffic = Annotated[
     | FlowArrivals
     | Web
     | AdaptiveVideo
+    | Media
     | Cbr
     | Poisson
     | Bursts

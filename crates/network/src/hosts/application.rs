@@ -8,12 +8,13 @@ use super::connection::Connection;
 use super::datagrams::Datagrams;
 use super::requests::Requests;
 use super::stream::Writer;
-use super::{arriving, datagrams, proxy, request_response, stream, Hosts};
+use super::{arriving, datagrams, media, proxy, request_response, stream, Hosts};
 use crate::clock::{Actor, START};
 use crate::hosts::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::external::ExternalPackets;
 use crate::packets::{Circuit, Flow};
+use crate::traffic::media::Encoder;
 use longpipe_events::Time;
 use longpipe_tcp::sender::GREEDY;
 use strum::EnumTryAs;
@@ -25,6 +26,8 @@ pub(crate) enum Application {
     Bulk,
     /// Writes data over time.
     Stream(Box<Writer>),
+    /// Writes frames of live video.
+    Media(Box<Encoder>),
     /// Sends files in response to requests from the receiving host.
     Requests(Box<Requests>),
     /// Starts flows that arrive over time, using the slots at this index in `Hosts::arriving`.
@@ -113,7 +116,7 @@ impl<P: Probe> Hosts<P> {
             return arriving::on_clock(self, medium, index);
         }
         if !state.is_active_at(now) {
-            if let Application::Bulk | Application::Stream(_) = state.application {
+            if let Application::Bulk | Application::Stream(_) | Application::Media(_) = state.application {
                 state.stop_writing(now);
                 proxy::stop_writing(self, flow);
             }
@@ -128,6 +131,7 @@ impl<P: Probe> Hosts<P> {
             Application::Requests(_) => request_response::on_clock(self, medium, flow),
             Application::Datagrams(_) => datagrams::applications::send(self, medium, flow),
             Application::Stream(_) => stream::write(self, medium, flow),
+            Application::Media(_) => media::write(self, medium, flow),
             Application::Bulk => self.write_all(medium, flow),
             Application::External(_) | Application::Arrivals(_) | Application::ConnectionSlot(_) => {}
         }

@@ -1,6 +1,7 @@
 //! One TCP connection in the network: its end points and the frames between them.
 
 use super::application::Application;
+use super::media;
 use super::proxy::forwarding::Proxy;
 use crate::packets::in_transit::{InTransit, REQUEST};
 use crate::packets::Circuit;
@@ -126,6 +127,9 @@ impl Connection {
     #[cold]
     pub fn on_awaited(&mut self, now: Time) {
         let delivered = self.receiver.delivered();
+        if media::on_delivered(self, now, delivered) {
+            return;
+        }
         match self.application.try_as_requests_mut() {
             Some(requests) => requests.on_delivered(now, delivered),
             None if self.proxy.as_ref().is_some_and(|proxy| proxy.forwards()) => {

@@ -9,6 +9,7 @@ pub mod early_delivery;
 mod end_points;
 pub(crate) mod external;
 mod jitter;
+pub(crate) mod media;
 pub(crate) mod medium;
 mod new_connections;
 pub mod proxy;

@@ -97,6 +97,8 @@ fn application(
         NewApplication::Bulk(size) => (Application::Bulk, size),
         NewApplication::Stream(_) if config.relayed => (Application::Bulk, GREEDY),
         NewApplication::Stream(schedule) => (Application::Stream(Writer::new(schedule)), GREEDY),
+        NewApplication::Media(_) if config.relayed => (Application::Bulk, GREEDY),
+        NewApplication::Media(encoder) => (Application::Media(encoder), GREEDY),
         NewApplication::Client(client) => {
             let client = Some(client).filter(|_| config.onward.is_none());
             (Application::Requests(Requests::new(client, new_flow, phase)), GREEDY)

@@ -4,6 +4,7 @@ use super::FlowReport;
 use crate::report::delays::Delays;
 use crate::report::files::File;
 pub use crate::traffic::client::Playback;
+use crate::traffic::media::FrameCounters;
 use longpipe_events::{MaybeTime, Time};
 
 /// Results of a datagram flow.
@@ -50,6 +51,15 @@ pub struct VideoReport {
     pub chunks: Vec<File>,
     /// Time spent in playback and in stalls.
     pub playback: Playback,
+}
+
+/// Results of a source of live video.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MediaReport {
+    /// Flow index.
+    pub flow: usize,
+    /// Counters of its frames.
+    pub frames: FrameCounters,
 }
 
 /// Results of an application that writes over time.

@@ -17,7 +17,7 @@ use crate::report::cells::QueueCounters;
 use crate::report::files::File;
 use crate::report::packets::PacketReport;
 use crate::schedulers::class::Class;
-use flows::{ArrivedReport, DatagramReport, ProxyReport, StreamReport, VideoReport};
+use flows::{ArrivedReport, DatagramReport, MediaReport, ProxyReport, StreamReport, VideoReport};
 use longpipe_events::{Span, Time};
 use longpipe_tcp::sender::SenderCounters;
 
@@ -185,6 +185,8 @@ pub struct Report {
     pub web: Vec<WebReport>,
     /// Results of each application that writes over time.
     pub streams: Vec<StreamReport>,
+    /// Results of each source of live video. They are not part of `state_hash`.
+    pub media: Vec<MediaReport>,
     /// Results of each flow with adaptive video.
     pub videos: Vec<VideoReport>,
     /// Results of arriving flows.

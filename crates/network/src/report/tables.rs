@@ -37,7 +37,7 @@ const SENDER: &[Column] = columns! {
 
 /// All tables. The two tables of ports exclude each other.
 #[allow(unused_variables)]
-pub const TABLES: [Table; 16] = [
+pub const TABLES: [Table; 17] = [
     Table {
         name: "flows",
         present: |_| true,
@@ -294,6 +294,23 @@ pub const TABLES: [Table; 16] = [
             |run, index| row = &run.report.streams[index];
             Text Kind::State, "flow": "Name of the flow." => run.scenario.flows[row.flow].name.clone();
             Count Kind::State, "written_bytes": "Bytes that the application has written to its socket." => row.written_bytes;
+        }],
+    },
+    Table {
+        name: "media",
+        present: |run| !run.report.media.is_empty(),
+        rows: |run| all(run.report.media.len()),
+        is_large: false,
+        columns: &[columns! {
+            |run, index| row = &run.report.media[index];
+            Text Kind::State, "flow": "Name of the flow." => run.scenario.flows[row.flow].name.clone();
+            Count Kind::Counter, "frames": "Frames that the encoder has produced." => row.frames.frames;
+            Count Kind::Counter, "frame_bytes": "Bytes of these frames." => row.frames.bytes;
+            Count Kind::Counter, "received": "Frames that arrived completely." => row.frames.received;
+            Real Kind::MeanOver("received"), "mean_delay_s": "Mean delay from the encoder to the last byte at the receiver." =>
+                row.frames.mean_delay_s();
+            Count Kind::Counter, "late": "Frames that arrived after their deadline." => row.frames.late;
+            Real Kind::State, "max_delay_s": "Maximum delay in the whole run." => row.frames.max_delay.as_seconds();
         }],
     },
     Table {

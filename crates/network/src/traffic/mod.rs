@@ -8,6 +8,7 @@ pub mod cbr;
 pub mod client;
 pub mod flow_arrivals;
 pub mod greedy;
+pub mod media;
 pub mod on_off;
 pub mod parameters;
 pub mod poisson;
@@ -30,6 +31,7 @@ use longpipe_json::FromJson;
 use longpipe_tcp::config::TcpConfig;
 use longpipe_tcp::described::{self, Described, Type};
 use longpipe_tcp::Problem;
+use media::MediaConfig;
 use on_off::{DatagramsInput, OnOffDatagramsConfig};
 use parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
 use poisson::PoissonConfig;
@@ -101,6 +103,8 @@ kinds! {
     Web(WebConfig);
     /// Chunks of a video, each sent in response to a request from the player, which is the flow's receiver.
     AdaptiveVideo(AdaptiveVideoConfig);
+    /// Frames of live video, whose encoder follows the congestion control.
+    Media(MediaConfig);
     /// Datagrams at a constant rate.
     Cbr(CbrConfig);
     /// Datagrams at exponentially distributed intervals.

@@ -1,6 +1,7 @@
 //! What a kind of traffic declares: its facts, its bounds, and how the state of its application is created.
 
 use super::client::Client;
+use super::media::Encoder;
 use super::schedule::Schedule;
 use longpipe_events::{Span, Stream};
 use longpipe_tcp::config::TcpConfig;
@@ -40,6 +41,8 @@ pub struct Facts {
     pub varies_length: bool,
     /// Whether the traffic always depends on random numbers.
     pub draws: bool,
+    /// Whether the connection stands for a transport over UDP, which split-TCP proxies do not split.
+    pub stands_for_udp: bool,
 }
 
 impl Facts {
@@ -54,6 +57,7 @@ impl Facts {
             has_requests: false,
             varies_length: false,
             draws: false,
+            stands_for_udp: false,
         }
     }
 }
@@ -83,6 +87,8 @@ pub enum NewApplication {
     Bulk(u64),
     /// Writes data into its TCP socket over time.
     Stream(Schedule),
+    /// Writes frames into its TCP socket, at the bitrate that the congestion control permits.
+    Media(Box<Encoder>),
     /// Sends datagrams over time.
     Datagrams(Schedule),
     /// Requests files from the flow's sender.

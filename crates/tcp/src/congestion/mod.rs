@@ -39,7 +39,7 @@ pub use model::bbr3::Bbr3Config;
 pub use model::c4::{C4Config, C4Rules};
 pub use model::copa::CopaConfig;
 pub use model::prague::PragueConfig;
-pub use model::scream::{ScreamConfig, ScreamRules};
+pub use model::scream::{ScreamConfig, ScreamRules, RATE_MARGIN as SCREAM_RATE_MARGIN};
 pub use model::udp_prague::UdpPragueConfig;
 use path_model::Model;
 pub use rfc::aimd::AimdConfig;

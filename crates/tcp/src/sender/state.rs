@@ -89,6 +89,16 @@ impl Sender {
         Sending { in_flight, limit }
     }
 
+    /// Returns the bitrate that the congestion control permits the application: that of its model of the path, or else cwnd
+    /// per SRTT; 0 before the first RTT [bit/s].
+    pub fn permitted_bps(&self) -> f64 {
+        match (self.congestion.model(), self.rtt.srtt()) {
+            (Some(model), _) => model.bandwidth_bps,
+            (None, Some(srtt)) => 8.0 * self.flight.cwnd() / srtt.as_seconds(),
+            (None, None) => 0.0,
+        }
+    }
+
     /// Returns the state for traces.
     pub fn state(&self) -> SenderState {
         SenderState {

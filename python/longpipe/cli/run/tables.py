@@ -66,6 +66,7 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
         ("slowdowns", _completion_times),
         ("slowdowns", _slowdowns),
         ("videos", _videos),
+        ("media", _media),
     )
     for part, shown in of_parts:
         if (rows := records(result.part(part))) and (table := shown(rows, most_flows)).row_count:
@@ -337,6 +338,16 @@ def _videos(flows: list[Row], max_rows: float) -> Table:
         cells = (str(row["received"]), rate, str(row["switches"]), startup, played, stalled, str(row["stalls"]))
         table.add_row(row["flow"], *cells)
     return _captioned(table, min(max_rows, len(flows)), len(flows), "flows with adaptive video")
+
+
+def _media(flows: list[Row], max_rows: float) -> Table:
+    table = terminal_table("media of", "frames", "received", "mean delay\n[ms]", "max. delay\n[ms]", "late")
+    for row in flows[: _row_limit(max_rows)]:
+        mean, longest = (
+            "-" if row[name] is None else f"{1e3 * row[name]:.1f}" for name in ("mean_delay_s", "max_delay_s")
+        )
+        table.add_row(row["flow"], str(row["frames"]), str(row["received"]), mean, longest, str(row["late"]))
+    return _captioned(table, min(max_rows, len(flows)), len(flows), "flows with media")
 
 
 def _web(classes: list[Row]) -> Table:

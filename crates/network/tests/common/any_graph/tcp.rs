@@ -477,6 +477,7 @@ impl TcpDraft {
                 scalable: self.choice(16),
                 max_rate_bps: self.choice(17).then(|| 10_000 * (1 + u64::from(self.parameters[1]))),
                 burst_ps: u64::from(self.parameters[2]) * SECOND / 100_000,
+                pacing_headroom: if self.choice(23) { 1.5 } else { 1.0 },
             }),
             CongestionKind::UdpPrague => CongestionConfig::UdpPrague(longpipe_tcp::congestion::UdpPragueConfig {
                 initial_rate_bps: 100_000 * (1 + u64::from(self.parameters[0])),

@@ -60,6 +60,19 @@ pub struct ScreamConfig {
     /// authors' code have 0.5 ms.
     #[field(range = "[0 s, 1 s]", default = "500 us")]
     pub burst_ps: u64,
+    /// Pacing rate per target bitrate: 1.5 for frames of media (draft-ietf-ccwg-rfc8298bis-screamv2, PACKET_PACING_HEADROOM);
+    /// more from 80 % of max_rate on.
+    #[serde(default = "unscaled", skip_serializing_if = "is_unscaled")]
+    #[field(range = "[1, 10]", default = 1.0, later)]
+    pub pacing_headroom: f64,
+}
+
+fn unscaled() -> f64 {
+    1.0
+}
+
+fn is_unscaled(headroom: &f64) -> bool {
+    *headroom == 1.0
 }
 
 impl Parameters for ScreamConfig {
@@ -95,11 +108,16 @@ const HEAD_ROOM: f64 = 1.5;
 const OVERHEAD_2026: f64 = 3.0;
 const OVERHEAD_2025: f64 = 5.0;
 const OVERHEAD_2024: f64 = 1.5;
-/// Packetization overhead [byte], and divisor of the target rate.
+/// Packetization overhead [byte].
 const PACKET_OVERHEAD: f64 = 20.0;
-const RATE_MARGIN: f64 = 1.2;
+/// Divisor of the target rate, to which an encoder adds its compensations.
+pub const RATE_MARGIN: f64 = 1.2;
 /// Minimum pacing rate [bit/s] (RATE_PACE_MIN).
 const MIN_RATE_BPS: f64 = 50e3;
+/// Share of the maximum bitrate from which a pacing rate with headroom rises, and the factor by which it rises at most
+/// (RELAXED_PACING_LIMIT_LOW, MAX_RELAXED_PACING_FACTOR).
+const RELAXED_PACING_LIMIT: f64 = 0.8;
+const MAX_RELAXED_PACING: f64 = 4.0;
 /// Factor and bounds of the distance from the inflection point.
 const INFLECTION_SLOPE: f64 = 8.0;
 const MIN_SCALE: f64 = 0.1;
@@ -380,14 +398,24 @@ impl Scream {
         small * mss / (mss + PACKET_OVERHEAD) / margin * 8.0 * self.ref_wnd / srtt
     }
 
-    /// Returns the window and the pacing rate: the encoder's target bitrate.
+    /// Returns the pacing rate per target bitrate.
+    fn pacing_factor(&self, most_bps: f64) -> f64 {
+        if is_unscaled(&self.config.pacing_headroom) {
+            return 1.0;
+        }
+        let beyond = (self.target_bps / most_bps - RELAXED_PACING_LIMIT) / (1.0 - RELAXED_PACING_LIMIT);
+        self.config.pacing_headroom / (1.0 - beyond).clamp(1.0 / MAX_RELAXED_PACING, 1.0)
+    }
+
+    /// Returns the window and the pacing rate, which is the encoder's target bitrate without headroom.
     fn update(&mut self, srtt: f64, flight: &Flight) -> CwndUpdate {
         let most_bps = self.config.max_rate_bps.map_or(f64::INFINITY, |most| most as f64);
         self.target_bps = self.rate_bps(srtt, flight.mss()).min(most_bps).max(MIN_RATE_BPS);
+        let pacing_bps = self.target_bps * self.pacing_factor(most_bps);
         let burst = self.target_bps / 8.0 * Span(self.config.burst_ps).as_seconds();
         CwndUpdate {
             pacing: Some(Pacing {
-                rate_bps: self.target_bps as u64,
+                rate_bps: pacing_bps as u64,
                 quantum_bytes: burst.clamp(flight.mss(), f64::from(u32::MAX)) as u32,
             }),
             ..CwndUpdate::window(self.overhead() * self.ref_wnd, flight)
@@ -410,6 +438,7 @@ mod tests {
             scalable,
             max_rate_bps: None,
             burst_ps: Span::micros(500).0,
+            pacing_headroom: 1.0,
         }
     }
 
