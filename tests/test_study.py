@@ -165,6 +165,8 @@ def test_open_without_a_store_finds_the_studies_of_the_commands(
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     address = default_url()
-    design = Design.full_factorial(Scenario(duration="10 ms"), Factor("network.sources", (1, 2)))
+    design = Design.full_factorial(
+        Scenario(duration="10 ms"), [Factor("sources", {number: {"network.sources": number} for number in (1, 2)})]
+    )
     Study(design, address, "sources").run()
     assert Study.open("sources").status().finished == 2
