@@ -137,7 +137,7 @@ def test_the_score_is_positive_only_if_all_comparisons_hold() -> None:
     [
         ("efficiency", "needs one comparison with <, <=, > or >="),
         ("reference(efficiency < 1", "needs a closing parenthesis of reference("),
-        ("reference(reference(efficiency)) < 1", "without another one in it"),
+        ("reference(reference(efficiency)) < 1", "without a nested reference(...)"),
         ("reference(speed) < 1", "'speed' is not a measure"),
         ("throughput < 0.5 * reference(efficiency)", "0.5 * reference(efficiency)' combines bit/s and no unit"),
         ("1 < 2", "names no measure"),

@@ -281,7 +281,7 @@ def test_a_store_keeps_the_tables(tmp_path: Path) -> None:
         assert loaded.to_json() == result.to_json()
         assert getattr(loaded, name).equals(getattr(result, name))
     with pytest.raises(
-        ScenarioError, match=r"^result\.completions: stores, .* needs longpipe\.simulate, or result\.arr"
+        ScenarioError, match=r"^result\.completions: not in the store, .* needs longpipe\.simulate, or result\.arr"
     ):
         _ = loaded.completions
     assert loaded.files.empty

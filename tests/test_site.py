@@ -31,7 +31,9 @@ def test_every_link_within_the_repository_leads_somewhere(page: Path) -> None:
         if target.is_relative_to(GENERATED):
             continue
         assert target.exists(), link
-        assert not name or name in _names(target), link
+        # Parts of the lab have no headings; docs/conf.py makes these links open the lab.
+        is_part_of_lab = target.name == "lab.md" and re.match(r"(preset|step|exercise)=", name)
+        assert not name or is_part_of_lab or name in _names(target), link
 
 
 def test_links_that_lead_nowhere_are_found_in_the_built_site(tmp_path: Path) -> None:

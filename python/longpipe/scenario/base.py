@@ -56,18 +56,6 @@ class _Signature:
 _SIGNATURE: Final = _Signature()
 
 
-class _Docstring:
-    """A class's docstring with its fields, computed when read."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def __get__(self, instance: object, owner: type[BaseModel]) -> str:
-        fields = [line for name, field in owner.model_fields.items() if name != "kind" for line in _help(name, field)]
-        text = inspect.cleandoc(self._text)
-        return "\n".join([text, "", "Fields::", "", *fields]) if fields else text
-
-
 @cache
 def _defaults(model: Any) -> dict[str, Any]:  # noqa: ANN401 - a class of models, which mypy cannot hash
     """Returns the values of a model's optional fields, which no scenario changes."""
@@ -106,7 +94,9 @@ class Model(BaseModel):
             # ten of them.
             if field.default is None or isinstance(field.default, Model):
                 field.validate_default = False
-        cls.__doc__ = cast("str", _Docstring(cls.__doc__ or ""))
+        fields = [line for name, field in cls.model_fields.items() if name != "kind" for line in _help(name, field)]
+        if fields:
+            cls.__doc__ = "\n".join([inspect.cleandoc(cls.__doc__ or ""), "", "Fields::", "", *fields])
         cls.__signature__ = cast("inspect.Signature", _SIGNATURE)
         _forget_class_variables(cls)
 

@@ -4,7 +4,7 @@
 //! An access decides when stations transmit, and takes packets from their queues by their lengths alone, so that any
 //! queue discipline stands in front of it. `ip/port/cell.rs` connects it to queues and counters.
 
-mod agenda;
+mod cell_events;
 pub mod cellreplay;
 pub mod cellular;
 pub mod docsis;

@@ -5,11 +5,10 @@
 //! added later is written as a table in place of its name, `{"kind": "scalable", ...}`; the algorithms of the first
 //! release can also be read in this form. The digest of this form identifies stored runs, so it must not change.
 
-use super::{AckConfig, EcnConfig, TcpConfig, TimerConfig};
+use super::{AckConfig, EcnConfig, ReceiverControlConfig, TcpConfig, TimerConfig};
 use crate::congestion::{
     AimdConfig, CarefulResumeConfig, CongestionConfig, RapidStartConfig, RateLimitedConfig, VegasConfig, DEFAULT_HZ,
 };
-use crate::receiver::ReceiverControlConfig;
 use crate::recovery::{NewRenoConfig, RecoveryConfig, RenoConfig, SackConfig, TahoeConfig};
 use longpipe_json::{Error, FromJson, Json};
 use serde::de::Error as _;

@@ -1,6 +1,7 @@
 //! Parameters of a TCP connection, with all defaults filled in.
 
 mod flat;
+mod receiver_control;
 mod timer;
 
 pub use crate::congestion::{
@@ -9,7 +10,6 @@ pub use crate::congestion::{
 };
 use crate::described::{is_default, Described};
 use crate::problem::Problem;
-pub use crate::receiver::ReceiverControlConfig;
 pub use crate::recovery::{
     NewRenoConfig, PipeStart, RackConfig, RecoveryConfig, RecoveryKind, RenoConfig, Rfc6675Config, SackConfig,
     TahoeConfig, TimerRestart, VanillaConfig,
@@ -18,6 +18,7 @@ use crate::segment::{header_bytes, AckSegment, ByteCounts, DataSegment, SackBloc
 use crate::variant::MarkFeedback;
 use longpipe_events::{Time, PS_PER_SECOND};
 use longpipe_json::FromJson;
+pub use receiver_control::ReceiverControlConfig;
 use serde::Serialize;
 use strum::VariantNames;
 pub use timer::{PhaseConfig, TimerConfig, LONGEST_RTO};

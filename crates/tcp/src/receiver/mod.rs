@@ -8,14 +8,13 @@ mod delays;
 mod rledbat;
 
 use crate::accurate_ecn::Counter;
-use crate::config::{AckConfig, EcnConfig, TcpConfig};
+use crate::config::{AckConfig, EcnConfig, ReceiverControlConfig, TcpConfig};
 use crate::ranges::Ranges;
 use crate::receiver::autotuning::{AckOrder, AutotunedWindow, OutOfOrderData};
 use crate::segment::{DataSegment, Ecn, Opening, MAX_SACK_BLOCKS};
 use compression::Compression;
 use delays::Delays;
 use longpipe_events::{MaybeTime, Span, Time};
-pub use rledbat::ReceiverControlConfig;
 use rledbat::Rledbat;
 use std::hint::select_unpredictable;
 

@@ -8,36 +8,10 @@
 use crate::congestion::control::{Ack, Cause, Control, RecoveryPhase, Usage};
 use crate::congestion::flight::{Flight, Limits};
 use crate::congestion::{LedbatPlusPlus, LedbatPlusPlusConfig};
-use crate::described::Described;
 use crate::receiver::autotuning::AckOrder;
 use crate::segment::{DataSegment, TIMESTAMP_TICK};
 use crate::variant::Variant;
 use longpipe_events::{MaybeTime, Ring, Span, Time};
-use longpipe_json::FromJson;
-use serde::Serialize;
-
-/// Congestion control by the receiver, with the advertised window.
-#[derive(Clone, Copy, Debug, Default, FromJson, Serialize, PartialEq, Described)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum ReceiverControlConfig {
-    /// The receiver advertises the window of flow control.
-    #[default]
-    #[described(name = "ReceiverControlOff")]
-    Off,
-    /// rLEDBAT: the receiver advertises at most the window of LEDBAT++ for the RTTs that it measures (RFC 9840).
-    Rledbat {
-        /// Target queueing delay [time]; draft-irtf-iccrg-ledbat-plus-plus, TARGET.
-        #[field(range = "[1 us, 100 s]", default = "60 ms")]
-        target_ps: u64,
-    },
-}
-
-impl ReceiverControlConfig {
-    /// Returns whether only the sender controls congestion.
-    pub fn is_off(&self) -> bool {
-        *self == ReceiverControlConfig::Off
-    }
-}
 
 /// An ACK that is the first in its tick of the receiver's timestamp clock.
 #[derive(Clone, Copy, Debug, Default)]
@@ -118,7 +92,7 @@ impl Rledbat {
         let Some(round_trip) = self.round_trip else {
             return;
         };
-        // While the data in flight exceed RLWND, a reduction is under way.
+        // While the data in flight exceed RLWND, a reduction is in progress.
         let is_reducing = self.edge.saturating_sub(next) > self.rounded_window();
         // A reduction holds for a round trip. The receiver does not know SND.MAX, so it counts in time.
         (self.flight.una, self.flight.max) = (now.0, now.0 + round_trip.0);

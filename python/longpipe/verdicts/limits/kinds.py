@@ -502,7 +502,10 @@ class Congestion(Kind):
         return Strength.NONE if evidence.path.datagrams else Strength.WEAK
 
     def remedy(self, evidence: Evidence) -> Remedy | None:
-        if evidence.path.datagrams or evidence.flow["tcp"]["congestion"]["kind"] == "cubic":
+        if evidence.path.datagrams:
+            return None
+        control = evidence.flow["tcp"]["congestion"]
+        if isinstance(control, dict) and control["kind"] == "cubic":
             return None
         return Remedy(evidence.run.fields.of_flow(evidence.path.flow, "congestion"), "cubic")
 

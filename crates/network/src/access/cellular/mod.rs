@@ -13,7 +13,7 @@ mod parameters;
 mod scheduler;
 mod user;
 
-use super::agenda::Agenda;
+use super::cell_events::CellEvents;
 use super::fragments::{Filled, InTransit};
 use super::{AccessReport, MediumAccess, NewStation, StationAction, StationEvent, Stations};
 use blocks::{fill, Block, BlockState, Blocks, Rules};
@@ -188,7 +188,7 @@ pub(crate) struct Cellular {
     activities: Vec<Activity>,
     down: Assignment,
     up: Assignment,
-    agenda: Agenda<u64, Action>,
+    events: CellEvents<u64, Action>,
     /// Users with data, in the slot that is being assigned.
     users: Vec<Candidate>,
 }
@@ -265,13 +265,13 @@ impl Cellular {
             activities: vec![Activity::default(); nodes.len()],
             down,
             up,
-            agenda: Agenda::new(),
+            events: CellEvents::new(),
             users: Vec::new(),
         }
     }
 
     fn schedule(&mut self, slot: u64, action: Action) {
-        self.agenda.push(slot, action);
+        self.events.push(slot, action);
     }
 
     /// Lets the scheduler assign a slot to the users of a direction, at the start of `slot` or later.
@@ -659,7 +659,7 @@ impl Cellular {
                     is_request: false,
                     epoch,
                 };
-                self.agenda.push(learned, report);
+                self.events.push(learned, report);
             }
             self.deliver(slot, number, stations);
         } else if is_last {
@@ -847,12 +847,12 @@ impl MediumAccess for Cellular {
     }
 
     fn next_event(&self) -> Option<Time> {
-        self.agenda.first().map(|slot| self.frame.start(slot))
+        self.events.first().map(|slot| self.frame.start(slot))
     }
 
     fn wake(&mut self, now: Time, stations: &mut impl Stations) {
-        while self.agenda.first().is_some_and(|slot| self.frame.start(slot) <= now) {
-            let Some((slot, action)) = self.agenda.pop() else {
+        while self.events.first().is_some_and(|slot| self.frame.start(slot) <= now) {
+            let Some((slot, action)) = self.events.pop() else {
                 return;
             };
             let is_void = |station: usize, epoch: u64| self.stations[station].epoch != epoch;

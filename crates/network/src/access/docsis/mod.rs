@@ -14,7 +14,7 @@
 
 mod parameters;
 
-use super::agenda::Agenda;
+use super::cell_events::CellEvents;
 use super::fragments::{Filled, InTransit};
 use super::{AccessReport, MediumAccess, NewStation, StationAction, StationEvent, Stations};
 use longpipe_events::{Span, Stream, Time, PS_PER_SECOND};
@@ -183,7 +183,7 @@ pub(crate) struct Docsis {
     /// Mean share of the minislots that are free, and its variation; None if all are.
     free: Option<(f64, f64)>,
     /// Events and their modems.
-    events: Agenda<Time, (Event, usize)>,
+    events: CellEvents<Time, (Event, usize)>,
     /// Interval of the latest MAP, and whether a later one is scheduled.
     mapped: Option<u64>,
     has_map: bool,
@@ -202,7 +202,7 @@ impl Docsis {
                 .collect(),
             positions: Stream::new(seed, "grant position", stations[0].link as u64),
             free: is_shared.then_some((first.free_share, first.free_variation)),
-            events: Agenda::new(),
+            events: CellEvents::new(),
             mapped: None,
             has_map: false,
         }

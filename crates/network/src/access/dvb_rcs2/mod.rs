@@ -16,7 +16,7 @@ mod parameters;
 mod random_access;
 mod requests;
 
-use super::agenda::Agenda;
+use super::cell_events::CellEvents;
 use super::fragments::{Filled, InTransit};
 use super::{AccessReport, MediumAccess, NewStation, StationAction, StationEvent, Stations};
 use allocation::Ncc;
@@ -133,7 +133,7 @@ pub(crate) struct DvbRcs2 {
     unplanned: u64,
     /// Whether the NCC decides on each plan in turn.
     is_active: bool,
-    events: Agenda<Time, Action>,
+    events: CellEvents<Time, Action>,
 }
 
 impl Terminal {
@@ -258,7 +258,7 @@ impl DvbRcs2 {
             plans: VecDeque::new(),
             unplanned: 0,
             is_active: false,
-            events: Agenda::new(),
+            events: CellEvents::new(),
         }
     }
 

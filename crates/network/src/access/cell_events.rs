@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 /// Pending events; `A` is a time, or the number of a slot.
 #[derive(Clone, Debug)]
-pub(super) struct Agenda<A, E>(BinaryHeap<Entry<A, E>>);
+pub(super) struct CellEvents<A, E>(BinaryHeap<Entry<A, E>>);
 
 /// An event, which is the greater the earlier it is, because a `BinaryHeap` removes the greatest entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,10 +14,10 @@ struct Entry<A, E> {
     event: E,
 }
 
-impl<A: Copy + Ord, E: Copy + Ord> Agenda<A, E> {
-    /// Creates an agenda without events.
-    pub fn new() -> Agenda<A, E> {
-        Agenda(BinaryHeap::new())
+impl<A: Copy + Ord, E: Copy + Ord> CellEvents<A, E> {
+    /// Creates a list without events.
+    pub fn new() -> CellEvents<A, E> {
+        CellEvents(BinaryHeap::new())
     }
 
     /// Adds an event.
@@ -65,12 +65,12 @@ mod tests {
 
     #[test]
     fn events_are_sorted_by_time_and_then_by_their_own_order() {
-        let mut agenda = Agenda::new();
+        let mut events = CellEvents::new();
         for (at, event) in [(3, 'a'), (1, 'c'), (2, 'b'), (1, 'a'), (1, 'b')] {
-            agenda.push(at, event);
+            events.push(at, event);
         }
-        assert_eq!(agenda.first(), Some(1));
-        let order: Vec<_> = std::iter::from_fn(|| agenda.pop()).collect();
+        assert_eq!(events.first(), Some(1));
+        let order: Vec<_> = std::iter::from_fn(|| events.pop()).collect();
         assert_eq!(order, [(1, 'a'), (1, 'b'), (1, 'c'), (2, 'b'), (3, 'a')]);
     }
 
