@@ -73,7 +73,7 @@ def _ethernet(interface: str, addresses: Sequence[str]) -> bytes:
                 # Sending a datagram makes the kernel resolve the address.
                 with contextlib.suppress(OSError), _datagram(address) as asking:
                     asking.sendto(b"", (address, _DISCARD))
-                for neighbor in route.get_neighbors(ifindex=index, dst=address):
+                for neighbor in route.get_neighbours(ifindex=index, dst=address):
                     if link := neighbor.get_attr("NDA_LLADDR"):
                         return bytes.fromhex(link.replace(":", ""))
             time.sleep(_LOOK_S)
