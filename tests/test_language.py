@@ -23,7 +23,7 @@ REFUSED: Final = re.compile(
 )
 # Spelling is American (docs/style.md); released changes keep theirs.
 BRITISH: Final = re.compile(
-    r"\w*(?:artefact|behaviour|catalogue|centre\b|colour|favour|honour|labelled(?!by)|licence|modelled|modelling|neighbour"
+    r"\w*(?:artefact|behaviour|catalogue|centre\b|colour|favour|honour|labelled(?!by)|licence|modelled|modelling|(?<!get_)neighbour"
     r"|recognis)\w*|\b(?:analysed|analysing|summarise[sd]?)\b",
     re.IGNORECASE,
 )
