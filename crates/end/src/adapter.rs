@@ -125,7 +125,7 @@ impl Workload {
     }
 
     /// Returns the length of one of the concurrent streams, among which `size` is divided [byte]; the first ones carry
-    /// what the division leaves.
+    /// the remainder.
     pub fn share(self, size: u64, index: u64) -> u64 {
         let count = self.streams();
         match size {

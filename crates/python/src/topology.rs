@@ -50,7 +50,7 @@ pub fn misplaced(cells: bool, kind: &str, unit: Option<&str>) -> Option<String> 
     framing::misplaced(cells, kind, unit)
 }
 
-/// What the description of scenarios states about connections.
+/// Rules and options of connections from the description of scenarios.
 #[pyclass(frozen, module = "longpipe._core")]
 pub struct Facts(scenario::Facts);
 

@@ -22,7 +22,7 @@ const MAX_BACKOFF: u32 = 6;
 const DATAGRAM_HEADERS: u64 = 28;
 const PS_PER_S: u128 = 1_000_000_000_000;
 
-/// What repeats in a run.
+/// Sources of repeated events in a run.
 struct Repeating<'a> {
     traffics: &'a [Traffic<'a>],
     tcps: &'a [Tcp<'a>],

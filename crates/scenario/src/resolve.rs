@@ -35,7 +35,7 @@ pub struct Resolved<'a> {
 /// Resolves a scenario with a network, from its other settings as JSON.
 ///
 /// # Errors
-/// Returns the problems of connections and the network together, or else the first problem of what they need together.
+/// Returns the problems of connections and the network together, or else the first problem of their combination.
 pub fn resolve<'a>(topology: &Topology, facts: &Facts, settings_json: &'a str) -> Result<Resolved<'a>, Problems> {
     let settings = &mut Settings::read(settings_json)?;
     let mut connections = Connections::new(topology, settings, facts)?;

@@ -8,7 +8,7 @@ use longpipe_json::Json;
 use serde::Serialize;
 use std::borrow::Cow;
 
-/// What the description of scenarios states about connections.
+/// Rules and options of connections from the description of scenarios.
 #[derive(Debug)]
 pub struct Facts {
     pub(crate) rules: Rules,

@@ -33,7 +33,7 @@ pub fn rule_problems(rules_json: &str, part_json: &str) -> Result<String, JsErro
     )
 }
 
-/// What the description of scenarios states about connections.
+/// Rules and options of connections from the description of scenarios.
 #[wasm_bindgen]
 pub struct Facts(scenario::Facts);
 
