@@ -223,13 +223,13 @@ from longpipe.study import Study
 if __name__ == "__main__":
     base = Scenario(defaults="1996", name="full", duration="20 ms").with_(**{"network.sources": 40, "traces.cwnd": "traced" in sys.argv})
     buffers = [f"{cells} cells" for cells in range(100, 104)]
-    Study(Design.full_factorial(base, [Factor.over("switch.buffer", buffers)], replications=60), sys.argv[1]).run(workers=1)
+    Study(Design.full_factorial(base, [Factor.over("switch.buffer", buffers)], replications=120), sys.argv[1]).run(workers=1)
 """
 
 
 @pytest.mark.parametrize("traces", ["", "traced"])
 def test_full_disk_is_one_line_and_keeps_stored_runs(tmp_path: Path, traces: str) -> None:
-    with mounted(tmp_path / "disk", "-o", "size=900k") as disk:
+    with mounted(tmp_path / "disk", "-o", "size=3000k") as disk:
         path = disk / "runs.db"
         script = tmp_path / "campaign.py"
         script.write_text(CAMPAIGN)
@@ -242,7 +242,7 @@ def test_full_disk_is_one_line_and_keeps_stored_runs(tmp_path: Path, traces: str
         shutil.copytree(disk, copy)
         with closing(Store(copy / "runs.db")) as store:
             runs = studies.all_runs(store)
-            assert 0 < len(runs["seed"]) < 240
+            assert 0 < len(runs["seed"]) < 480
         subprocess.run(["mount", "-o", "remount,size=40m", disk], check=True)
         resumed = subprocess.run([sys.executable, script, path, traces], capture_output=True, text=True, check=False)
         assert resumed.returncode == 0, resumed.stderr
@@ -252,4 +252,4 @@ def test_full_disk_is_one_line_and_keeps_stored_runs(tmp_path: Path, traces: str
             set(zip(*(found[name] for name in ("digest", "seed", "finished_at")), strict=True)) for found in (runs, now)
         )
         assert before <= after
-        assert len(now["seed"]) == 240
+        assert len(now["seed"]) == 480
