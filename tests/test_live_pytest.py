@@ -5,7 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from longpipe import Scenario, ScenarioError
 from longpipe.live.lateness import lateness_limit
+from longpipe.live.pytest_plugin import LivePath
 
 PAGE = Path(__file__).parent.parent / "docs" / "live.md"
 
@@ -36,6 +40,14 @@ def test_late_packets_fail_a_test_with_the_certificate_in_its_report(tmp_path: P
     assert "the timing does not hold: " in done.stdout
     assert "live: late by median " in done.stdout
     assert (tmp_path / "captured.pcapng").stat().st_size > 1000
+
+
+def test_invalid_arguments_are_named_as_parameters(live_path: LivePath) -> None:
+    ping = {"source1": ["ping", "-c", "1", "sink1"]}
+    with pytest.raises(ScenarioError, match=r"^clock: 'utc'; accepts longpipe, program$"):
+        live_path(Scenario.example("fiber"), ping, max_late="1 s", clock="utc")  # type: ignore[arg-type]
+    with pytest.raises(ScenarioError, match=r"^wait_for: 'sink1', .*; needs a second command$"):
+        live_path(Scenario.example("fiber"), ping, max_late="1 s", wait_for="sink1:80")
 
 
 def test_limits_of_lateness_have_a_share_of_late_packets() -> None:

@@ -14,6 +14,7 @@ from longpipe.scenario.buffers import bytes_of
 from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.datagrams import HEADERS
 from longpipe.scenario.own_control import OwnControl
+from longpipe.scenario.paths import part_kind
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
@@ -41,7 +42,7 @@ def rules(scenario: Scenario) -> Iterator[str]:
         tcps = [flow["tcp"] for flow in flows]
         packet = max(packet_bytes(tcp["mss_bytes"], bool(tcp["timer"].get("timestamps"))) for tcp in tcps)
         yield from _of_buffer(resolved, flows, trunk, packet)
-        kinds = {_kind(flow["tcp"]["congestion"]) for flow in flows}
+        kinds = {part_kind(flow["tcp"]["congestion"]) for flow in flows}
         if kinds <= set(_RENO):
             yield from _of_losses(resolved, flows, trunk)
         if kinds == {"dctcp"}:
@@ -71,7 +72,7 @@ def _of_losses(
     resolved: Mapping[str, Any], flows: Sequence[Mapping[str, Any]], trunk: Mapping[str, Any]
 ) -> Iterator[str]:
     """Yields the throughput to which injected losses limit Reno (Mathis et al. 1997)."""
-    loss = trunk["loss"].get("probability", 0.0) if _kind(trunk["loss"]) == "bernoulli" else 0.0
+    loss = trunk["loss"].get("probability", 0.0) if part_kind(trunk["loss"]) == "bernoulli" else 0.0
     if not 0 < loss < 1:
         return
     rtt_s = _round_trip_s(resolved, flows)
@@ -89,7 +90,7 @@ def _of_threshold(
 ) -> Iterator[str]:
     """Yields whether a marking threshold keeps DCTCP's queue from running empty (Alizadeh et al. 2010)."""
     policy = trunk["policy"]
-    if _kind(policy) != "step-marking":
+    if part_kind(policy) != "step-marking":
         return
     threshold = policy["threshold"] * (packet if policy["unit"] == "packets" else 1)
     minimum = trunk["rate_bps"] / 8 * _round_trip_s(resolved, flows) * DCTCP_PART
@@ -136,10 +137,10 @@ def _rate(rate_bps: float) -> str:
 
 def _exceptions(trunk: Mapping[str, Any], flows: Sequence[Mapping[str, Any]], packets: float) -> Iterator[str]:
     """Yields the conditions of the rule that are not satisfied."""
-    kinds = {_kind(flow["tcp"]["congestion"]) for flow in flows}
+    kinds = {part_kind(flow["tcp"]["congestion"]) for flow in flows}
     if other := sorted(kinds - set(LOSS_BASED)):
         yield f"it is for controls that reduce their window by loss, not for {', '.join(other)}"
-    policy = _kind(trunk["policy"])
+    policy = part_kind(trunk["policy"])
     if policy != "tail-drop":
         yield f"{policy} keeps the queue below the buffer"
     if len(flows) < MANY:
@@ -161,10 +162,6 @@ def _round_trip_s(resolved: Mapping[str, Any], flows: Sequence[Mapping[str, Any]
     links = resolved["links"]
     ways = ([*flow["route"], *flow["return_route"]] for flow in flows)
     return float(statistics.median(sum(links[number]["delay_ps"] for number in way) for way in ways)) / 1e12
-
-
-def _kind(part: object) -> str:
-    return str(part["kind"]) if isinstance(part, Mapping) else str(part)
 
 
 def _size(size_bytes: float) -> str:

@@ -29,7 +29,7 @@ from longpipe.scenario.conditioners import Conditioner
 from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.datagrams import longest_bytes
 from longpipe.scenario.loss import Loss
-from longpipe.scenario.paths import Resolved, port_name
+from longpipe.scenario.paths import Resolved, part_kind, port_name
 from longpipe.scenario.policies import Policy
 from longpipe.scenario.profiles import PROFILES
 from longpipe.scenario.recovery import Recovery
@@ -165,7 +165,7 @@ def _drawn(resolved: Resolved) -> Iterator[bool]:
         yield start["kind"] == "random" and start["over_ps"] > 1
         yield _draws(flow["traffic"])
         yield tcp["timer"].get("phase", {}).get("kind") in DRAWN_PHASES
-        yield _kind(tcp["congestion"]) in DRAWN_CONTROLS
+        yield part_kind(tcp["congestion"]) in DRAWN_CONTROLS
     for link in resolved["links"]:
         yield link["loss"]["kind"] in DRAWN_LOSSES
         yield link["policy"]["kind"] in DRAWN_QUEUES
@@ -195,11 +195,6 @@ def _draws(traffic: Mapping[str, Any]) -> bool:
     """Returns whether traffic is random; for bursts this depends on the distribution of their durations."""
     bursts = traffic.get("bursts") or traffic
     return traffic["kind"] in DRAWN_TRAFFIC or bursts.get("times", {}).get("kind", "fixed") != "fixed"
-
-
-def _kind(part: str | Mapping[str, Any]) -> str:
-    """Returns the kind of a part of a scenario, which may be given as its name or as a table."""
-    return part if isinstance(part, str) else str(part["kind"])
 
 
 def _differing_return_paths(scenario: Scenario) -> Iterator[str]:
@@ -242,7 +237,7 @@ def _sack_delay_without_effect(resolved: Resolved) -> Iterator[str]:
     """Yields a line if `ack.sack_delay`, other than that of `linux-6`, has no effect without SACK and timestamps."""
     delays = [(flow["tcp"]["ack"].get("sack_delay_ps", 0), flow["tcp"]) for flow in resolved["flows"]]
     with_delay = [tcp for delay, tcp in delays if delay not in (0, SACK_DELAY_PS)]
-    if any(_kind(tcp["recovery"]) not in SELECTIVE for tcp in with_delay):
+    if any(part_kind(tcp["recovery"]) not in SELECTIVE for tcp in with_delay):
         yield f"tcp.ack.sack_delay: no ACK waits without SACK; needs tcp.recovery {', '.join(SELECTIVE)}"
     elif not all(tcp["timer"].get("timestamps") for tcp in with_delay):
         yield "tcp.ack.sack_delay: no ACK waits while the RTT is unknown; needs tcp.timer.timestamps = true"
@@ -314,7 +309,9 @@ def _buckets_that_drop_all(resolved: Resolved) -> Iterator[str]:
 
 def _ecn_of_one_side(resolved: Resolved) -> Iterator[str]:
     """Yields a line if queues are set to mark packets but no flow is ECN-capable, or vice versa."""
-    kinds = {_kind(flow["tcp"].get("ecn", "off")) for flow in resolved["flows"] if flow["traffic"]["kind"] in OVER_TCP}
+    kinds = {
+        part_kind(flow["tcp"].get("ecn", "off")) for flow in resolved["flows"] if flow["traffic"]["kind"] in OVER_TCP
+    }
     capable = sorted(kinds - {"off"})
     is_scalable = any(flow.get("scalable") for flow in resolved["flows"])
     # A real stack decides by itself whether its packets are ECN-capable.
@@ -324,7 +321,7 @@ def _ecn_of_one_side(resolved: Resolved) -> Iterator[str]:
             data = {k for flow in resolved["flows"] for k in flow["route"]}
             slowest = min(marking, key=lambda k: (k not in data, resolved["links"][k].get("rate_bps", 0)))
             policy = resolved["links"][slowest]["policy"]
-            queue = f"{_kind(policy)} with ecn = true" if policy.get("ecn") else _kind(policy)
+            queue = f"{part_kind(policy)} with ecn = true" if policy.get("ecn") else part_kind(policy)
             port = port_name(resolved, slowest)
             yield f"{port}: {queue} marks nothing, because no flow is ECN-capable; needs tcp.ecn, as in 'classic'"
     elif capable and not any(_may_mark(link, is_scalable=is_scalable) for link in resolved["links"]):
@@ -334,7 +331,7 @@ def _ecn_of_one_side(resolved: Resolved) -> Iterator[str]:
 
 def _is_to_mark(policy: Mapping[str, Any]) -> bool:
     """Returns whether marking was requested for a queue; other queues mark ECN-capable packets by default."""
-    return _kind(policy) == "step-marking" or (_kind(policy) not in MARK and _has_marking_option(policy))
+    return part_kind(policy) == "step-marking" or (part_kind(policy) not in MARK and _has_marking_option(policy))
 
 
 def _has_marking_option(policy: Mapping[str, Any]) -> bool:
@@ -345,7 +342,7 @@ def _has_marking_option(policy: Mapping[str, Any]) -> bool:
 def _may_mark(link: Mapping[str, Any], *, is_scalable: bool) -> bool:
     """Returns whether a link can mark ECN-capable packets; DualPI2 with ecn = false marks those of scalable flows."""
     policy, conditioners = link["policy"], link.get("conditioners", ())
-    marks = _has_marking_option(policy) or (_kind(policy) in MARK and (is_scalable or "ecn" not in policy))
+    marks = _has_marking_option(policy) or (part_kind(policy) in MARK and (is_scalable or "ecn" not in policy))
     return marks or any(conditioner.get("exceed") == "mark" for conditioner in conditioners)
 
 

@@ -13,6 +13,7 @@ from longpipe.scenario.base import models_by_kind
 from longpipe.scenario.control_kinds import MODELS
 from longpipe.scenario.datagrams import HEADERS
 from longpipe.scenario.module import modules_of
+from longpipe.scenario.paths import part_kind
 from longpipe.scenario.policies import Policy
 
 # All times are measured on one core of a 2 GHz server. Time per packet (cell of the reference engine) and link; time if
@@ -114,7 +115,7 @@ def cpu_s(scenario: Scenario) -> float:
         control = flow["tcp"]["congestion"]
         has_class = isinstance(control, dict) and control.get("digest") in own_classes
         calls += units / data if has_class or traffic["kind"] == "stack" else 0
-        of_model, of_web = S_PER_MODEL * (_kind(control) in MODELS), S_PER_WEB * (traffic["kind"] == "web")
+        of_model, of_web = S_PER_MODEL * (part_kind(control) in MODELS), S_PER_WEB * (traffic["kind"] == "web")
         extra_s += units / data * (_ports_s(resolved, flow["route"]) + of_model + of_web)
     traces = resolved["traces"]
     recorded = [name for name, is_recorded in traces.items() if is_recorded is True]
@@ -168,12 +169,8 @@ def _per_hop_s(resolved: Mapping[str, Any]) -> float:
 def _ports_s(resolved: Mapping[str, Any], route: Iterable[int]) -> float:
     """Returns the time that the queue disciplines and conditioners of a route take per packet [s]."""
     links = [resolved["links"][number] for number in route]
-    queues_ns: int = sum(_QUEUES[_kind(link["policy"])].cost_ns for link in links)
+    queues_ns: int = sum(_QUEUES[part_kind(link["policy"])].cost_ns for link in links)
     return queues_ns / 1e9 + sum(bool(link.get("conditioners")) for link in links) * S_PER_CONDITIONED
-
-
-def _kind(table: str | Mapping[str, Any]) -> str:
-    return table if isinstance(table, str) else str(table.get("kind"))
 
 
 def _datagrams(traffic: Mapping[str, Any], duration_s: float) -> float:

@@ -12,6 +12,7 @@ from longpipe.scenario.canonical import canonical_json
 from longpipe.scenario.connections import LARGEST_WINDOW_BYTES
 from longpipe.scenario.jitter import delay_with_jitter_ps
 from longpipe.scenario.network import Dumbbell
+from longpipe.scenario.paths import part_kind
 from longpipe.scenario.series import mean_rate_bps
 from longpipe.scenario.source import SOURCES
 from longpipe.scenario.tcp import Tcp
@@ -61,8 +62,7 @@ def _check(flows: Sequence[Mapping[str, Any]], i: int) -> None:
             f"agents: {flow['name']!r} has the traffic {flow['traffic']['kind']!r}; needs a TCP connection of "
             f"longpipe; {accepted}"
         )
-    recovery = flow["tcp"]["recovery"]
-    recovery = recovery if isinstance(recovery, str) else recovery["kind"]
+    recovery = part_kind(flow["tcp"]["recovery"])
     if recovery != "rack":
         raise ScenarioError(
             f"agents: {flow['name']!r} has tcp.recovery = {recovery!r}; needs tcp.recovery = 'rack', as in "

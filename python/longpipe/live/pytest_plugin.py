@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
 
-class LivePath(Protocol):
+class LivePath:
     """The function that the fixture `live_path` returns."""
 
     def __call__(
@@ -43,54 +43,44 @@ class LivePath(Protocol):
         Returns the first command's exit status, and the certificate, whose lines are in the report of a failed test.
         Raises ScenarioError for invalid input, and RunError if the machine does not permit the run or fails.
         """
+        __tracebackhide__ = True
+        # Imported here because pytest loads this module in each environment that contains longpipe.
+        from longpipe.errors import ScenarioError
+        from longpipe.live import Settings, plan, run
+        from longpipe.live.lateness import lateness_limit
+        from longpipe.live.machine import check_machine
+        from longpipe.live.waiting import check_wait_for
+        from longpipe.scenario import Scenario
+
+        if clock not in ("longpipe", "program"):
+            raise ScenarioError(f"clock: {clock!r}; accepts longpipe, program")
+        check_machine()
+        limit_s, late_share = lateness_limit("max_late", max_late)
+        path = plan(
+            scenario if isinstance(scenario, Scenario) else Scenario.from_toml(Path(scenario)),
+            tuple(commands),
+            mtu=mtu,
+            alone=alone,
+        )
+        done = run(
+            path,
+            commands,
+            seed=seed,
+            settings=Settings(limit_s=limit_s, late_share=late_share, begins_with_program=clock == "program"),
+            capture=None if capture is None else Path(capture),
+            wait_for=None
+            if wait_for is None
+            else check_wait_for(wait_for, commands, option="wait_for", needs="a second command"),
+            longest_s=longest_s,
+        )
+        for line in done.certificate.lines():
+            sys.stderr.write(f"live: {line}\n")
+        if problems := list(done.certificate.problems()):
+            pytest.fail(f"the timing does not hold: {'; '.join(problems)}", pytrace=False)
+        return done
 
 
 @pytest.fixture
 def live_path() -> LivePath:
     """Returns a function that runs programs over a simulated path in real time, and checks the timing."""
-    return _run
-
-
-def _run(
-    scenario: "Scenario | str | os.PathLike[str]",
-    commands: Mapping[str, Sequence[str]],
-    *,
-    max_late: str,
-    seed: int = 1,
-    wait_for: str | None = None,
-    alone: bool = True,
-    clock: Literal["longpipe", "program"] = "longpipe",
-    capture: str | os.PathLike[str] | None = None,
-    mtu: int | None = None,
-    longest_s: float | None = None,
-) -> "LiveRun":
-    __tracebackhide__ = True
-    # Imported here because pytest loads this module in each environment that contains longpipe.
-    from longpipe.live import Settings, plan, run
-    from longpipe.live.lateness import lateness_limit
-    from longpipe.live.machine import check_machine
-    from longpipe.live.waiting import check_wait_for
-    from longpipe.scenario import Scenario
-
-    check_machine()
-    limit_s, late_share = lateness_limit("max_late", max_late)
-    path = plan(
-        scenario if isinstance(scenario, Scenario) else Scenario.from_toml(Path(scenario)),
-        tuple(commands),
-        mtu=mtu,
-        alone=alone,
-    )
-    done = run(
-        path,
-        commands,
-        seed=seed,
-        settings=Settings(limit_s=limit_s, late_share=late_share, begins_with_program=clock == "program"),
-        capture=None if capture is None else Path(capture),
-        wait_for=None if wait_for is None else check_wait_for(wait_for, commands),
-        longest_s=longest_s,
-    )
-    for line in done.certificate.lines():
-        sys.stderr.write(f"live: {line}\n")
-    if problems := list(done.certificate.problems()):
-        pytest.fail(f"the timing does not hold: {'; '.join(problems)}", pytrace=False)
-    return done
+    return LivePath()

@@ -12,9 +12,14 @@ LONGEST_WAIT: Final = f"{LONGEST_WAIT_S:g} s"
 
 
 def check_wait_for(
-    text: str, hosts: Iterable[str], *, needs: str = "a second --at", example: str = "sink1:5201"
+    text: str,
+    hosts: Iterable[str],
+    *,
+    option: str = "--wait-for",
+    needs: str = "a second --at",
+    example: str = "sink1:5201",
 ) -> tuple[str, int]:
-    """Splits HOST:PORT; `hosts` are those of the commands, in their order.
+    """Splits HOST:PORT, the value of `option`; `hosts` are those of the commands, in their order.
 
     Raises ScenarioError unless a command other than the first one runs at that host; without one, the error names what
     it `needs`.
@@ -22,11 +27,11 @@ def check_wait_for(
     host, _, digits = text.rpartition(":")
     port = whole_number(digits)
     if not host or port is None:
-        raise ScenarioError(f"--wait-for: {shown(text)}; needs HOST:PORT, as in {example}")
+        raise ScenarioError(f"{option}: {shown(text)}; needs HOST:PORT, as in {example}")
     if not 0 < port < 1 << 16:
-        raise ScenarioError(f"--wait-for: port {port}; needs a port from 1 to 65535, as in {example}")
+        raise ScenarioError(f"{option}: port {port}; needs a port from 1 to 65535, as in {example}")
     awaitable = list(hosts)[1:]
     if host not in awaitable:
         accepted = nearest(host, awaitable) if awaitable else f"needs {needs}"
-        raise ScenarioError(f"--wait-for: {host!r}, where no command starts before the first one; {accepted}")
+        raise ScenarioError(f"{option}: {host!r}, where no command starts before the first one; {accepted}")
     return host, port

@@ -10,6 +10,7 @@ import pandas as pd
 from longpipe.pictures.events import loss_repairs
 from longpipe.pictures.recorded import Run, config_of, of_flow, shown_s, trace
 from longpipe.scenario.control_kinds import MODELS
+from longpipe.scenario.paths import part_kind
 
 CAUSES: Final = ("receiver's window", "congestion window", "loss recovery", "pacing", "application")
 
@@ -83,9 +84,7 @@ def _is_paced(run: Run, flow: str, edges: npt.NDArray[np.float64]) -> npt.NDArra
     """Returns, for each of the times `edges` [s], whether the flow has a pacing rate."""
     if "control" not in run.traces:
         config = config_of(run.scenario, flow)
-        congestion = config["congestion"]
-        kind = congestion if isinstance(congestion, str) else congestion["kind"]
-        return np.full(len(edges), config.get("pacing", False) or kind in MODELS)
+        return np.full(len(edges), config.get("pacing", False) or part_kind(config["congestion"]) in MODELS)
     rows = of_flow(trace(run, "control"), flow)
     # For an edge before the first row, `_latest` returns -1, which is the appended value.
     has_rate: npt.NDArray[np.bool_] = np.append(rows["pacing_bps"].notna().to_numpy(), False)

@@ -19,6 +19,11 @@ Resolved = Mapping[str, Any]
 _PACKET_BYTES: Final = 100
 
 
+def part_kind(part: str | Mapping[str, Any]) -> str:
+    """Returns the kind of a part of a resolved scenario, which is written as its name or as a table."""
+    return part if isinstance(part, str) else str(part["kind"])
+
+
 class Path(NamedTuple):
     """A flow's path to its receiver and back, without queues: its delays with and without transmission times.
 

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from longpipe.scenario.paths import part_kind
 from longpipe.scenario.source import SOURCES
 from longpipe.units import RATE, SIZE
 from longpipe.verdicts.limits.remedy import (
@@ -502,10 +503,7 @@ class Congestion(Kind):
         return Strength.NONE if evidence.path.datagrams else Strength.WEAK
 
     def remedy(self, evidence: Evidence) -> Remedy | None:
-        if evidence.path.datagrams:
-            return None
-        control = evidence.flow["tcp"]["congestion"]
-        if isinstance(control, dict) and control["kind"] == "cubic":
+        if evidence.path.datagrams or part_kind(evidence.flow["tcp"]["congestion"]) == "cubic":
             return None
         return Remedy(evidence.run.fields.of_flow(evidence.path.flow, "congestion"), "cubic")
 
