@@ -33,7 +33,10 @@ def completed(words: str, **environment: str) -> list[str]:
             "longpipe design a.toml --factor seg:tcp.duplicate",
             [f"seg:tcp.duplicate_ack_threshold={n}" for n in ("", 3)],
         ),
-        ("longpipe fields tcp.receiver_w", ["tcp.receiver_window"]),
+        (
+            "longpipe fields tcp.receiver",
+            ["tcp.receiver_window", "tcp.receiver_control", "tcp.receiver_control.target"],
+        ),
         ("longpipe reproduce g", ["gr-97"]),
         ("longpipe init --example le", ["leo"]),
         ("longpipe plot a.toml thr", ["throughput"]),
