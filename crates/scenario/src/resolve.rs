@@ -51,7 +51,9 @@ pub fn resolve<'a>(topology: &Topology, facts: &Facts, settings_json: &'a str) -
         links = Some(made);
     }
     let mut problems = connections.problems(topology, facts, ports.cells);
-    problems.extend(checks::network_problems(topology, ports));
+    if links.is_none() {
+        problems.extend(checks::network_problems(topology, ports));
+    }
     refuse(problems)?;
     checks::check_flows(topology, ports)?;
     checks::check_vbr(topology)?;

@@ -260,13 +260,12 @@ impl Sender {
     /// Returns whether a segment that is sent now carries PSH.
     #[inline(always)]
     fn take_push(&mut self, now: Time, sequence: u64, length: u32, retransmission: bool) -> bool {
-        (self.writes.is_some() | self.echoes.is_some())
-            && self.take_push_of_writes(now, sequence, length, retransmission)
+        (self.writes.is_some() | self.echoes.is_some()) && self.take_push_in_full(now, sequence, length, retransmission)
     }
 
-    /// Records the transmission for receivers that measure RTTs, and returns whether the segment carries PSH.
+    /// Returns whether a segment that is sent now carries PSH, and records its transmission if the receiver measures RTTs.
     #[inline(never)]
-    fn take_push_of_writes(&mut self, now: Time, sequence: u64, length: u32, retransmission: bool) -> bool {
+    fn take_push_in_full(&mut self, now: Time, sequence: u64, length: u32, retransmission: bool) -> bool {
         if let Some(echoes) = &mut self.echoes {
             echoes.on_sent(now, sequence, &self.flight);
         }
