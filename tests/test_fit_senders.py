@@ -171,8 +171,14 @@ def test_pauses_of_the_application_are_named(tmp_path: Path) -> None:
     assert "warning: goodput: the fitted path's differs by +" in " ".join(done.stderr.split())
 
 
-def test_an_outage_is_named_instead_of_the_application(tmp_path: Path) -> None:
-    path = {"rate": [["0 s", "8 Mbit/s"], ["4 s", "0 bit/s"], ["8 s", "8 Mbit/s"]], "between": "hold"}
+HELD = {"rate": [["0 s", "8 Mbit/s"], ["4 s", "0 bit/s"], ["8 s", "8 Mbit/s"]], "between": "hold"}
+DROPPED = {"kind": "moving", "outages": {"intervals": [["4 s", "8 s"]], "arriving": "drop", "waiting": "drop"}}
+
+
+@pytest.mark.parametrize(("path", "fate"), [(HELD, "hold"), (DROPPED, "drop")])
+def test_an_outage_is_fitted_and_is_not_taken_for_losses_or_the_application(
+    path: dict[str, object], fate: str, tmp_path: Path
+) -> None:
     fields = {
         "framing": "ip",
         "duration": "12 s",
@@ -185,8 +191,18 @@ def test_an_outage_is_named_instead_of_the_application(tmp_path: Path) -> None:
         captures={"host:source1": str(tmp_path / "flow.pcapng")},
     )
     told = report(fit(observe(tmp_path / "flow.pcapng"), ["cubic"]))
-    assert any("an outage of the path?" in doubt for doubt in told.doubts)
-    assert not any("application" in doubt for doubt in told.doubts)
+    assert told.doubts == ()
+    assert told.estimates["rate"]["value"] == pytest.approx(8e6, rel=1e-3)
+    assert told.estimates["buffer"]["value"] == 60
+    assert told.estimates["loss"]["value"] == 0
+    assert told.rate_steps == []
+    # The first data packet leaves a handshake after the start.
+    (outage,) = told.outages
+    assert outage.begin_s == pytest.approx(4, abs=0.1)
+    assert outage.earliest_end_s <= 8 <= outage.latest_end_s + 0.1
+    scenario = told.scenario.model_dump()["network"]
+    assert scenario["trunk_loss"] == {"kind": "none"}
+    assert scenario["path"]["outages"]["arriving"] == scenario["path"]["outages"]["waiting"] == fate
 
 
 def test_fit_writes_only_requested_files(tmp_path: Path) -> None:

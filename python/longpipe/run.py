@@ -60,14 +60,14 @@ def simulate(
     register_classes(scenario)
     load(scenario.resolved)
     places = core_places(scenario.resolved, captures) if captures else []
+    limit = limit_bytes(memory)
     try:
         with Bar(scenario.name) as bar:
             tell = progress or (bar.update if in_notebook() else None)
             if WARM_UP in scenario.resolved:
-                columns = _without_warm_up(scenario, seed, tell, places, limit_bytes(memory))
+                columns = _without_warm_up(scenario, seed, tell, places, limit)
                 columns["one_thread"] = "its warm-up is subtracted"
             else:
-                limit = limit_bytes(memory)
                 columns = _core.run(scenario.resolved_json(), seed, tell, places, limit, **_threads(threads))
     except _core.ControlError as error:
         raise control_error(error) from None

@@ -16,6 +16,8 @@ from longpipe.units import RATE, SIZE, TIME
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from longpipe.fit.outages import FittedOutage
+
 _PROFILE: Final = "linux-6"
 # Range of a scenario's MSS [bytes].
 _MIN_MSS, _MAX_MSS = (SIZE.parse(limit) for limit in MSS_RANGE)
@@ -92,6 +94,8 @@ class Hypothesis:
     conditioners: tuple[Mapping[str, Any], ...] = ()
     # Flows that share the bottleneck.
     others: tuple[OtherFlow, ...] = ()
+    # Outages of the bottleneck.
+    outages: tuple[FittedOutage, ...] = ()
 
     def with_(self, **changes: Any) -> Hypothesis:  # noqa: ANN401 - the fields' types vary
         """Returns a copy of the hypothesis with changed fields."""
@@ -110,6 +114,11 @@ class Hypothesis:
         if self.steps:
             steps = tuple((at, rate * share) for at, rate in self.steps)
             links |= _moving(steps, packet, self.base_rtt_s)
+        if self.outages:
+            links |= {
+                "path": {"kind": "moving", **links.get("path", {}), "outages": _intervals(self.outages)},
+                "return_path": {"kind": "moving"},
+            }
         if self.conditioners:
             links["conditioners"] = [dict(conditioner) for conditioner in self.conditioners]
         return {
@@ -165,6 +174,13 @@ class Hypothesis:
     def scenario(self, **changes: object) -> Scenario:
         """Returns the scenario of the hypothesis; `changes` are dotted fields."""
         return Scenario(**self.fields).with_(**changes)
+
+
+def _intervals(outages: tuple[FittedOutage, ...]) -> dict[str, Any]:
+    """Returns the field `outages` of a path; packets are dropped in all outages if they are in one."""
+    intervals = [[f"{round(at * 1e6)} us" for at in (outage.begin_s, outage.end_s)] for outage in outages]
+    fate = "drop" if any(outage.drops for outage in outages) else "hold"
+    return {"intervals": intervals, "arriving": fate, "waiting": fate}
 
 
 def _readable(quantity: str) -> str:

@@ -5,7 +5,7 @@ All times are arrival times of ACKs: the departure time plus the delay from the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -50,6 +50,10 @@ class BusyIntervals:
 
     def __len__(self) -> int:
         return len(self.bits)
+
+    def where(self, chosen: Any) -> BusyIntervals:  # noqa: ANN401 - flags, a slice or indices
+        """Returns the chosen intervals."""
+        return BusyIntervals(*(getattr(self, column.name)[chosen] for column in fields(self)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +116,10 @@ def _receiver(flow: ObservedFlow) -> str:
     return flow.flow.split(" > ")[1].rpartition(":")[0]
 
 
-def packets_of(observed: ObservedFlow, longer: Mapping[str, float]) -> Packets:
+def packets_of(observed: ObservedFlow, longer: Mapping[str, float], lost_in_outages: Flags) -> Packets:
     """Returns the transmissions of a flow, and of those with which it shares the bottleneck.
+
+    Transmissions of the flow that are `lost_in_outages` do not count as lost, because they say nothing about the queue.
 
     `longer` has the difference [s] of the base RTT of each of these from that of the flow, by name. It is assumed to
     arise behind the bottleneck.
@@ -129,7 +135,7 @@ def packets_of(observed: ObservedFlow, longer: Mapping[str, float]) -> Packets:
     return Packets(
         sent_s[order],
         merged([(flow.sent_bytes + flow.headers) * 8.0 for flow in flows]),
-        merged([flow.sent_lost for flow in flows]),
+        merged([observed.sent_lost & ~lost_in_outages, *(flow.sent_lost for flow in flows[1:])]),
         merged([acked_s - longer.get(flow.flow, 0.0) for flow, (acked_s, _) in zip(flows, acks, strict=True)]),
         merged([sacked for _, sacked in acks]),
         merged([np.full(len(flow.sent_s), number) for number, flow in enumerate(flows)]),

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from longpipe.fit.departures import Packets, busy_intervals, departures, longer_s, overtakes, packets_of
+from longpipe.fit.departures import BusyIntervals, Packets, busy_intervals, departures, longer_s, overtakes, packets_of
 from longpipe.fit.estimate import FitEstimate
 from longpipe.fit.jitter import FittedJitter, jitter
+from longpipe.fit.outages import FittedOutage, fitted_outages, lost_in, outside
 from longpipe.fit.policer import FittedPolicer, policer
 from longpipe.fit.rates import RateStep, constant_rate, rate_steps, served_bits
-from longpipe.fit.sender import outages
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -85,6 +85,7 @@ class PathFeatures:
     policer: FittedPolicer | None = None
     # Jitter behind the bottleneck; None if there is none or if it is unknown.
     jitter: FittedJitter | None = None
+    outages: tuple[FittedOutage, ...] = ()
 
     @property
     def rate_or_bound_bps(self) -> float:
@@ -100,16 +101,17 @@ def features(observed: ObservedFlow) -> PathFeatures:
     base_s, longer_s_by_flow = _base_rtt(observed)
     packet_bits = observed.packet_bytes * 8.0
     fastest_bps = _fastest(observed)
-    packets = packets_of(observed, longer_s_by_flow)
-    rates = _rates(packets, base_s, fastest_bps, packet_bits, has_overtaking=overtakes(observed))
+    outages = fitted_outages(observed, base_s)
+    packets = packets_of(observed, longer_s_by_flow, lost_in(observed, outages))
+    rates = _rates(packets, base_s, fastest_bps, packet_bits, outages, has_overtaking=overtakes(observed))
     rate_bps = rates.rate.value if rates.rate is not None else fastest_bps
     jitter_range_s = rates.jitter.range_s.value if rates.jitter is not None else 0.0
     jitter_packets = rates.jitter.deviation_s * rate_bps / packet_bits if rates.jitter is not None else 0.0
     wait = _waits(packets, base_s, rates.over_time)
     queued_ahead = _queued_ahead(packets, base_s, wait, rates.over_time)
-    for begin_s, end_s in outages(observed):
+    for outage in outages:
         # Packets wait for the end of an outage, not only for the packets before them.
-        is_during_outage = (packets.sent_s < end_s + base_s) & ~(packets.acked_s < begin_s)
+        is_during_outage = (packets.sent_s > outage.last_sent_s) & (packets.sent_s < outage.settled_s)
         wait[is_during_outage] = queued_ahead[is_during_outage] = np.nan
     lost = packets.lost
     queue = _packets(np.where(lost, queued_ahead, wait), packets.sent_s + base_s, rates.over_time, packet_bits)
@@ -139,6 +141,7 @@ def features(observed: ObservedFlow) -> PathFeatures:
         shared=tuple(longer_s_by_flow),
         policer=fitted_policer,
         jitter=rates.jitter,
+        outages=outages,
     )
 
 
@@ -161,10 +164,22 @@ class _Rates:
     jitter: FittedJitter | None
 
 
-def _rates(packets: Packets, base: float, fastest: float, packet: float, *, has_overtaking: bool) -> _Rates:
+def _rates(
+    packets: Packets,
+    base: float,
+    fastest: float,
+    packet: float,
+    outages: tuple[FittedOutage, ...],
+    *,
+    has_overtaking: bool,
+) -> _Rates:
     """Estimates rates and jitter; `packet` is the size of a packet [bit], `fastest` a lower bound of the rate."""
-    rough = constant_rate(busy_intervals(packets, base, fastest), packet)
-    busy = busy_intervals(packets, base, rough.value if rough is not None else fastest)
+
+    def busy_at(base_s: float, rate_bps: float) -> BusyIntervals:
+        return outside(busy_intervals(packets, base_s, rate_bps), outages)
+
+    rough = constant_rate(busy_at(base, fastest), packet)
+    busy = busy_at(base, rough.value if rough is not None else fastest)
     rate = constant_rate(busy, packet)
     steps = rate_steps(busy, packet, base / 2)
     over_time = _over_time(steps, base, rate.value if rate is not None else fastest)
@@ -173,7 +188,7 @@ def _rates(packets: Packets, base: float, fastest: float, packet: float, *, has_
     delays = jitter(busy, _rates_at(over_time, busy.begin_s), packet, overtakes=has_overtaking)
     if delays is not None:
         # A packet that jitter delays appears to wait although the bottleneck is idle.
-        certainly_busy = busy_intervals(packets, base + delays.range_s.value, rate.value)
+        certainly_busy = busy_at(base + delays.range_s.value, rate.value)
         if (rate_when_busy := constant_rate(certainly_busy, packet)) is not None:
             rate, steps = rate_when_busy, rate_steps(certainly_busy, packet, base / 2)
             over_time = _over_time(steps, base, rate.value)

@@ -44,6 +44,7 @@ def as_json(report: FitReport) -> dict[str, Any]:
         "mss": report.mss,
         "estimates": report.estimates,
         "rate_steps": report.rate_steps,
+        "outages": [asdict(outage) for outage in report.outages],
         "controls": {name: share for name, share in report.controls.items() if share >= LISTED},
         "queues": {name: share for name, share in report.queues.items() if share >= LISTED},
         "others": [{name: share for name, share in shares.items() if share >= LISTED} for shares in report.others],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -106,8 +106,7 @@ def rate_steps(busy: BusyIntervals, packet_bits: float, half_rtt_s: float) -> tu
         return ()
     steps: list[RateStep] = []
     for number, (first, last) in enumerate(pairwise(edges)):
-        pieces_of_rate = BusyIntervals(*(getattr(pieces, field.name)[first:last] for field in fields(pieces)))
-        rate = _estimate(pieces_of_rate, packet_bits)
+        rate = _estimate(pieces.where(slice(first, last)), packet_bits)
         if not steps:
             steps.append(RateStep(0.0, 0.0, rate))
             continue

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from longpipe.fit.check import FittedGoodput
+    from longpipe.fit.outages import FittedOutage
     from longpipe.fit.policer import FittedPolicer
     from longpipe.scenario import Scenario
 
@@ -67,6 +68,7 @@ class FitReport:
     goodput: FittedGoodput | None = None
     # Policer that explains the losses, if one does.
     policer: FittedPolicer | None = None
+    outages: Sequence[FittedOutage] = ()
     # Probabilities of the controls of each flow that shares the bottleneck, in the order of `network.group`.
     others: Sequence[Mapping[str, float]] = ()
     # Whether other flows, which the scenario lacks, may have changed the flow, so that no prediction has an interval.
@@ -100,9 +102,10 @@ class FitReport:
 
     @property
     def findings(self) -> list[str]:
-        """Returns lines about the flows that share the bottleneck, the policer and the goodputs, as far as known."""
+        """Returns lines about outages, the flows that share the bottleneck, the policer and the goodputs, if known."""
         sharing = [f"shares the bottleneck: {name}" for name in map(listed, self.others)]
-        return [*sharing, *(statement.line for statement in (self.policer, self.goodput) if statement is not None)]
+        last = [statement.line for statement in (self.policer, self.goodput) if statement is not None]
+        return [*(outage.line for outage in self.outages), *sharing, *last]
 
     @property
     def head(self) -> str:

@@ -9,7 +9,7 @@ from longpipe.fit.candidates import IN_TRANSMISSION
 from longpipe.fit.jitter import Order
 from longpipe.fit.path_fit import TAIL_DROP
 from longpipe.fit.report import IPV6_NOTE, FitReport
-from longpipe.fit.sender import outages, pauses
+from longpipe.fit.sender import pauses
 from longpipe.ip import IPV6_BYTES, packet_bytes
 from longpipe.scenario.short_file import short_toml
 
@@ -54,6 +54,7 @@ def report(path_fit: PathFit) -> FitReport:
         notes=tuple(_notes(path_fit)),
         series=_series(path_fit),
         policer=path_fit.policer,
+        outages=path_fit.features.outages,
         others=path_fit.others,
         is_bounded=not path_fit.unexplained,
     )
@@ -79,13 +80,6 @@ def _doubts(fit: PathFit) -> Iterator[str]:
             "sender's buffer or its application, and would hide the congestion control; the scenario sets it as "
             "tcp.receiver_window, and a larger one predicts senders without this limit"
         )
-    silent = outages(fit.observation)
-    if silent:
-        begin, end = max(silent, key=lambda interval: interval[1] - interval[0])
-        yield (
-            f"no data arrived for {end - begin:.3g} s from {begin:.4g} s on, although data was sent: an outage of the "
-            "path? The fitted path has none, so that sender, queue and predictions are unreliable"
-        )
     idle = pauses(fit.observation)
     share = sum(end - begin for begin, end in idle) / fit.observation.duration_s
     if share > _IDLE:
@@ -99,7 +93,7 @@ def _doubts(fit: PathFit) -> Iterator[str]:
     distance = fit.best.distance / terms
     if distance > UNEXPLAINED:
         causes = " (the application, a send buffer, other traffic or another control may have limited the flow)"
-        causes = "" if silent else causes
+        causes = "" if fit.features.outages else causes
         yield (
             f"no candidate explains the capture: the best one's data in flight differ by {distance:.0%} on "
             f"average{causes}; the sender, the buffer and predictions by whatif are unreliable"

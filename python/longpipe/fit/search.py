@@ -18,6 +18,7 @@ from longpipe.errors import RunError, ScenarioError
 from longpipe.fit.candidates import Hypothesis, OtherFlow, check_mss
 from longpipe.fit.features import PathFeatures, features
 from longpipe.fit.managed import chance_of_tail_drop, managed_policies, marked
+from longpipe.fit.outages import lost_in
 from longpipe.fit.path_fit import MIN_PAYLOAD_SHARE, TAIL_DROP, Candidate, PathFit, control_shares, posterior
 from longpipe.fit.sender import may_pace, usual_flight
 from longpipe.fit.series import TRACES, FlowSeries, in_distribution, in_losses, observed, over_time, simulated
@@ -28,6 +29,8 @@ from longpipe.system.interrupts import TerminatedError, clear_interruption
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from longpipe.fit.observed import ObservedFlow
 
@@ -267,7 +270,7 @@ def _base(observation: ObservedFlow, path: PathFeatures) -> Hypothesis:
 
     Marked packets are treated as lost, because a sender reduces its window in both cases.
     """
-    lost = tuple(np.union1d(np.flatnonzero(path.elsewhere), marked(observation)).tolist())
+    lost = _arrivals(np.union1d(np.flatnonzero(path.elsewhere), marked(observation)), observation, path)
     is_window_limited = observation.window is not None and observation.window_full > _MIN_WINDOW_FULL
     competing = tuple(_other(observation, other) for other in _sharing(observation, path))
     return Hypothesis(
@@ -291,7 +294,18 @@ def _base(observation: ObservedFlow, path: PathFeatures) -> Hypothesis:
         steps=tuple((step.at_s, step.rate_bps.value) for step in path.steps),
         others=competing,
         conditioners=(path.jitter.conditioner,) if path.jitter is not None else (),
+        outages=path.outages,
     )
+
+
+def _arrivals(transmissions: NDArray[np.int64], observation: ObservedFlow, path: PathFeatures) -> tuple[int, ...]:
+    """Returns the numbers of transmissions among those that reach the loss model: outages drop packets before it."""
+    is_dropped = np.zeros(len(observation.sent_s), bool)
+    for outage in path.outages:
+        if outage.drops:
+            is_dropped |= (observation.sent_s > outage.begin_s) & (observation.sent_s < outage.end_s)
+    earlier = np.append(0, np.cumsum(is_dropped))[transmissions]
+    return tuple((transmissions - earlier)[~is_dropped[transmissions]].tolist())
 
 
 def _initial_window(observation: ObservedFlow) -> int:
@@ -354,7 +368,8 @@ def _distances(
         return distribution
     # Losses that the hypothesis states by packet number.
     stated = 0 if isinstance(hypothesis.loss, str) else len(hypothesis.loss.get("indices", ()))
-    expected_losses = target.series.lost if task.flow else int(path.overflow.sum()) + stated
+    in_outages = int(lost_in(target.observation, path.outages).sum())
+    expected_losses = target.series.lost if task.flow else int(path.overflow.sum()) + stated + in_outages
     time = over_time(target.series, run), in_losses(expected_losses, run.lost)
     return min((distribution, time), key=sum) if draws else time
 

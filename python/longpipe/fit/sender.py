@@ -25,9 +25,6 @@ _START: Final = 1 / 3
 # Minimum pause [s], and minimum pause in base RTTs, of an application without data.
 _PAUSE_S: Final = 0.01
 _PAUSE_SHARE: Final = 0.1
-# Minimum time without an ACK that counts as an outage of the path, in seconds and in RTTs.
-_OUTAGE_S: Final = 1.0
-_OUTAGE_RTTS: Final = 5.0
 
 
 def may_pace(observed: ObservedFlow) -> bool | None:
@@ -46,23 +43,6 @@ def may_pace(observed: ObservedFlow) -> bool | None:
 def usual_flight(series: FlowSeries) -> int:
     """Returns the median data in flight [bytes] after the start of a transfer."""
     return round(float(np.median(series.in_flight[series.grid > _START * series.grid[-1]])))
-
-
-def outages(observed: ObservedFlow) -> list[tuple[float, float]]:
-    """Returns start and end [s] of each time without an ACK of new data, far above the RTT, although data was sent."""
-    least = max(_OUTAGE_S, _OUTAGE_RTTS * float(np.median(observed.rtt)))
-    times = np.append(0.0, observed.ack_s)
-    gaps = np.flatnonzero(np.diff(np.append(times, observed.duration_s)) > least)
-    end = np.maximum.accumulate(observed.sent_byte + observed.sent_bytes)
-    intervals = []
-    for gap in gaps.tolist():
-        begin = float(times[gap])
-        until = float(times[gap + 1]) if gap + 1 < len(times) else observed.duration_s
-        sent = int(np.searchsorted(observed.sent_s, begin, side="right"))
-        acked = int(observed.ack_delivered[gap - 1]) if gap else 0
-        if sent and end[sent - 1] > acked:
-            intervals.append((begin, until))
-    return intervals
 
 
 def pauses(observed: ObservedFlow) -> list[tuple[float, float]]:

@@ -58,7 +58,10 @@ def _machine() -> int:
         # Imported here because Linux does not need it.
         import psutil
 
-        return psutil.virtual_memory().available
+        try:
+            return psutil.virtual_memory().available
+        except OSError:  # Linux without /proc, as in a bare chroot
+            return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def share(memory: str | None, among: int) -> str:
