@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Minimum time without an ACK that counts as an outage of the path, in seconds and in RTTs.
 _MIN_S: Final = 1.0
 _MIN_RTTS: Final = 5.0
-# Share of the packets that waited at the begin of an outage, above which it dropped them if so many were lost.
+# Share of lost packets, among those that waited at the begin of an outage, above which the outage dropped them.
 _DROPPED: Final = 0.5
 
 
@@ -100,7 +100,7 @@ def fitted_outages(flow: ObservedFlow, base_s: float) -> tuple[FittedOutage, ...
 def lost_in(flow: ObservedFlow, outages: Sequence[FittedOutage]) -> Flags:
     """Returns the lost transmissions whose losses say nothing about the queue without an outage.
 
-    An outage lost them or delayed them so much that they were sent again, or they met the packets that had waited.
+    An outage lost them or delayed them so much that they were retransmitted, or they met the packets that had waited.
     """
     during = np.zeros(len(flow.sent_s), bool)
     for outage in outages:
