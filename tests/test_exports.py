@@ -149,6 +149,7 @@ def test_fewer_replications_than_stored_are_noted(url: str, tmp_path: Path) -> N
         url,
     )
     assert "note: study 'small' has 3 replications per point, not 2: the results include all of them" in done.stderr
+    assert "runs are stored and are not repeated" in done.stderr
 
 
 def test_levels_of_several_types_are_exported(tmp_path: Path) -> None:

@@ -209,3 +209,10 @@ def test_a_change_that_the_controls_replace_is_reported(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert f"warning: --set {changed}: no effect, because the factor 'one' sets it at every level\n" in done.stderr
+
+
+def test_groups_of_several_flows_are_refused() -> None:
+    with pytest.raises(
+        ScenarioError, match=r"^network\.group\.0\.count: 3; needs 1: shares are those of single flows$"
+    ):
+        base("5 s", {"network.group.0.count": 3})

@@ -94,8 +94,11 @@ class Pair:
 
 
 def base(duration: str, changes: Mapping[str, Any]) -> Scenario:
-    """Returns the scenario of a pair of flows, which start within a second."""
-    return Scenario.model_validate(
+    """Returns the scenario of a pair of flows, which start within a second.
+
+    Raises ScenarioError if changed groups are not two single flows.
+    """
+    scenario = Scenario.model_validate(
         {
             "defaults": "1996",
             "name": "fairness",
@@ -113,6 +116,13 @@ def base(duration: str, changes: Mapping[str, Any]) -> Scenario:
             "traces": {"delay": True},
         }
     ).with_(**changes)
+    groups: Any = getattr(scenario.network, "group", None) or ()
+    for number, group in enumerate(groups):
+        if group.count != 1:
+            raise ScenarioError(
+                f"network.group.{number}.count: {group.count}; needs 1: shares are those of single flows"
+            )
+    return scenario
 
 
 def designs(scenario: Scenario, senders: Sequence[Sender], paths: Paths, seeds: int) -> tuple[Design, Design]:

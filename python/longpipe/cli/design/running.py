@@ -87,7 +87,10 @@ def _show_results(design: Design, table: Table, runs: int, csv: Path | None) -> 
 
 
 def _note_stored(design: Design, study: Study) -> None:
-    """Prints that the study has more runs than the design, because a study never loses any."""
+    """Prints how many runs are stored, and that the study has more than the design: a study never loses any."""
+    status = study.status()
+    if status.finished:
+        echo(f"note: {status.finished} of {status.runs} runs are stored and are not repeated", err=True)
     stored = study.design
     counts = {
         "replications per point": (design.replications, stored.replications),
