@@ -56,6 +56,23 @@ QUEUES: Final[dict[str, Any]] = {
     "fq-codel, marks": {"kind": "fq-codel", "ecn": True},
     "dualpi2": "dualpi2",
 }
+VIDEO: Final[dict[str, Any]] = {"name": "video", "traffic": {"kind": "video", "rate": "1 Mbit/s"}}
+# Variations of the trunk: of the path or its rate, and of its delay.
+EVENTS: Final[dict[str, dict[str, Any]]] = {
+    "rate / 4 and back": {"rate": [["0 s", "10 Mbit/s"], ["15 s", "2.5 Mbit/s"], ["30 s", "10 Mbit/s"]]},
+    "rate / 10": {"rate": [["0 s", "10 Mbit/s"], ["20 s", "1 Mbit/s"]]},
+    "rate x 10": {"rate": [["0 s", "1 Mbit/s"], ["20 s", "10 Mbit/s"]]},
+    "outage of 1 s": {"outages": {"intervals": [["20 s", "21 s"]]}},
+    "outage of 10 s": {"outages": {"intervals": [["20 s", "30 s"]]}},
+    "route each 5 s": {
+        "delay": [[f"{t} s", f"{18 + 9 * (t // 5 % 2)} ms"] for t in range(0, 40, 5)], "between": "hold",
+    },
+}  # fmt: skip
+DELAYS: Final[dict[str, dict[str, Any]]] = {
+    "40 to 80 ms": {"delay": [["0 s", "18 ms"], ["20 s", "38 ms"]], "between": "hold"},
+    "80 to 40 ms": {"delay": [["0 s", "38 ms"], ["20 s", "18 ms"]], "between": "hold"},
+    "saw-tooth of 10 ms": {"delay": [[f"{t} s", f"{18 + t % 15 / 3:g} ms"] for t in range(40)]},
+}
 
 
 def _scenario(
@@ -167,25 +184,8 @@ def _starved(rows: pd.DataFrame, _cubic: pd.DataFrame) -> pd.Series:
     return rows["other"] * flows / RATE_BPS - 0.05
 
 
-def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
-    """Returns the suite's parts, which compare the given controls."""
-    own, whole = _of_group(controls), _of_all(controls)
-    video = {"name": "video", "traffic": {"kind": "video", "rate": "1 Mbit/s"}}
-    steps: dict[str, dict[str, Any]] = {
-        "rate / 4 and back": {"rate": [["0 s", "10 Mbit/s"], ["15 s", "2.5 Mbit/s"], ["30 s", "10 Mbit/s"]]},
-        "rate / 10": {"rate": [["0 s", "10 Mbit/s"], ["20 s", "1 Mbit/s"]]},
-        "rate x 10": {"rate": [["0 s", "1 Mbit/s"], ["20 s", "10 Mbit/s"]]},
-        "outage of 1 s": {"outages": {"intervals": [["20 s", "21 s"]]}},
-        "outage of 10 s": {"outages": {"intervals": [["20 s", "30 s"]]}},
-        "route each 5 s": {
-            "delay": [[f"{t} s", f"{18 + 9 * (t // 5 % 2)} ms"] for t in range(0, 40, 5)], "between": "hold",
-        },
-    }  # fmt: skip
-    delays: dict[str, dict[str, Any]] = {
-        "40 to 80 ms": {"delay": [["0 s", "18 ms"], ["20 s", "38 ms"]], "between": "hold"},
-        "80 to 40 ms": {"delay": [["0 s", "38 ms"], ["20 s", "18 ms"]], "between": "hold"},
-        "saw-tooth of 10 ms": {"delay": [[f"{t} s", f"{18 + t % 15 / 3:g} ms"] for t in range(40)]},
-    }
+def _single_algorithm(own: "Levels") -> tuple[SuitePart, ...]:
+    """Returns the parts of section 5.1: flows of one control."""
     return (
         SuitePart(
             "5.1.1",
@@ -286,6 +286,12 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
                 ),
             ),
         ),
+    )  # fmt: skip
+
+
+def _mixed_algorithms(own: "Levels") -> tuple[SuitePart, ...]:
+    """Returns the parts of section 5.2: flows of the control beside those of other controls."""
+    return (
         SuitePart(
             "5.2",
             "Starvation: flows of the control join one flow of CUBIC",
@@ -326,7 +332,7 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
             "5.2.2",
             "Real-time flows: video of 1 Mbit/s with a long flow on 2 Mbit/s, 100 ms, a queue of 300 ms",
             {
-                **_scenario("5.2.2", _tested(), video, trunk_rate="2 Mbit/s", trunk_delay="48 ms"),
+                **_scenario("5.2.2", _tested(), VIDEO, trunk_rate="2 Mbit/s", trunk_delay="48 ms"),
                 "switch": {"buffer": "50 packets"},
             },
             {CONTROL: own},
@@ -345,6 +351,12 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
                 ),
             ),
         ),
+    )  # fmt: skip
+
+
+def _other_criteria(own: "Levels") -> tuple[SuitePart, ...]:
+    """Returns the parts of section 5.3: differences from other controls, and existing equipment."""
+    return (
         SuitePart(
             "5.3.1",
             "Deviations from RFC 2914 and RFC 7141 that authors must explain: the response to losses and to marks",
@@ -389,6 +401,12 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
                     "CUBIC's", compared("loss", plus=0.05)),
             ),
         ),
+    )  # fmt: skip
+
+
+def _general_use(own: "Levels") -> tuple[SuitePart, ...]:
+    """Returns the parts of section 6: tunnels and wireless paths."""
+    return (
         SuitePart(
             "6.2",
             "Tunnels: packets 60 bytes shorter, over a queue that marks the outer header (RFC 6040)",
@@ -429,6 +447,12 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
                 ),
             ),
         ),
+    )  # fmt: skip
+
+
+def _special_cases(own: "Levels") -> tuple[SuitePart, ...]:
+    """Returns the parts of sections 7.1 to 7.6: queues, paths, nodes and routers that need special care."""
+    return (
         SuitePart(
             "7.1",
             "AQM and ECN: one flow and CUBIC, both with classic ECN",
@@ -470,7 +494,7 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
             "7.3",
             "Changes of the minimum delay",
             _scenario("7.3", _tested()),
-            {CONTROL: own, "delay": {name: _moving(path) for name, path in delays.items()}},
+            {CONTROL: own, "delay": {name: _moving(path) for name, path in DELAYS.items()}},
             (GOODPUT, P95),
             criteria=(Criterion("7.3", "Goodput is at least 80 % of the link", at_least("goodput", 0.8, of=RATE_BPS)),),
         ),
@@ -514,6 +538,12 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
                 ),
             ),
         ),
+    )  # fmt: skip
+
+
+def _events(own: "Levels", whole: "Levels") -> tuple[SuitePart, ...]:
+    """Returns the parts of sections 7.7 to 7.11: reordering, sudden changes and data centers."""
+    return (
         SuitePart(
             "7.7",
             "Extreme reordering: a share of the packets overtakes others",
@@ -545,7 +575,7 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
             "7.8",
             "Transient events and sudden changes of the path (also 7.9)",
             _scenario("7.8", _tested()),
-            {CONTROL: own, "event": {name: _moving(path) for name, path in steps.items()}},
+            {CONTROL: own, "event": {name: _moving(path) for name, path in EVENTS.items()}},
             (GOODPUT, P95, LOSS),
             criteria=(
                 Criterion(
@@ -572,6 +602,19 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
             ),
         ),
     )  # fmt: skip
+
+
+def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
+    """Returns the suite's parts, which compare the given controls, in the order of the sections."""
+    own = _of_group(controls)
+    return (
+        *_single_algorithm(own),
+        *_mixed_algorithms(own),
+        *_other_criteria(own),
+        *_general_use(own),
+        *_special_cases(own),
+        *_events(own, _of_all(controls)),
+    )
 
 
 def of_control(text: str) -> Suite:
