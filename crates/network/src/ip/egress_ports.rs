@@ -5,7 +5,7 @@ use super::forward::HostArrival;
 use super::port::any_port::Port;
 use super::port::cell::{Left, Place};
 use super::port::constant_rate::StartedTransmission;
-use super::port::egress_queue::EgressQueue;
+use super::port::egress_queue::{EgressQueue, QueuedPacket};
 use super::port::line::End;
 use super::Ip;
 use crate::clock::Actor;
@@ -94,7 +94,9 @@ impl Ip {
         options: &Options,
     ) {
         self.cells.arrive(place, now, packet, options);
-        self.settle_cell(hosts, place.cell);
+        if !self.cells.is_settled(place.cell) {
+            self.settle_cell(hosts, place.cell);
+        }
     }
 
     /// Reports what has happened in a cell, forwards the packets that have left its ports, and schedules its next
@@ -108,14 +110,10 @@ impl Ip {
             }
         }
         if let Some(mut all) = self.cells.take_left(cell) {
-            for Left { link, packet, arrival } in all.drain(..) {
-                let left = StartedTransmission {
-                    queued: packet,
-                    departure: hosts.clock.now,
-                    arrival: arrival.into(),
-                };
-                self.leave(hosts, link, left);
+            for Left { link, packet, arrival } in &all {
+                self.leave(hosts, *link, packet, hosts.clock.now, (*arrival).into());
             }
+            all.clear();
             self.cells.keep_memory(cell, all);
         }
         match self.cells.new_event(cell) {
@@ -135,22 +133,24 @@ impl Ip {
             let begun = wire.port.act(&mut wire.line, at);
             report(hosts, link, &mut wire.port);
             if let Some(begun) = begun {
-                self.leave(hosts, link, begun);
+                self.leave(hosts, link, &begun.queued, begun.departure, begun.arrival);
             }
         }
     }
 
     /// Forwards a packet whose transmission starts at a port with an egress queue.
-    fn leave<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, begun: StartedTransmission) {
-        let StartedTransmission {
-            queued,
-            departure,
-            arrival,
-        } = begun;
+    fn leave<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        link: Link,
+        queued: &QueuedPacket,
+        departure: Time,
+        arrival: MaybeTime,
+    ) {
         let packet = queued.packet;
         let wire = &self.wires[link.index()];
         if !hosts.probe.is_idle() {
-            let arrived = wire.port.arrival_of(&queued);
+            let arrived = wire.port.arrival_of(queued);
             transmissions::packet(&mut hosts.probe, link, arrived, departure, packet, &queued.options());
         }
         let Some(arrival) = arrival.get() else { return };

@@ -73,6 +73,17 @@ disciplines! {
     Nqb(Box<nqb::Nqb<T>>);
 }
 
+impl<T: Queued> AnyDisc<T> {
+    /// Returns the queue if the discipline is a FIFO with tail drop, which has no other state.
+    #[inline(always)]
+    pub(crate) fn tail_drop(&mut self) -> Option<&mut Backlog<T>> {
+        match self {
+            AnyDisc::OccupancyFifo(fifo) => fifo.tail_drop(),
+            _ => None,
+        }
+    }
+}
+
 policies! {
     $;
     at_enqueue {

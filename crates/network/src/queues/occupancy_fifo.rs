@@ -34,6 +34,12 @@ impl<T: Queued> OccupancyFifo<T> {
         }
     }
 
+    /// Returns the queue if its policy is tail drop, for which the queue is the whole state.
+    #[inline(always)]
+    pub(super) fn tail_drop(&mut self) -> Option<&mut Backlog<T>> {
+        self.policy.is_tail_drop().then_some(&mut self.backlog)
+    }
+
     /// Returns what a packet adds to the occupancy: its bytes, or 1 packet.
     fn size(&self, packet: &T) -> u64 {
         if self.by_bytes {

@@ -838,8 +838,15 @@ impl MediumAccess for Cellular {
         }
         let slot = self.frame.after(now);
         let own = &mut self.stations[station];
-        own.presence.promote(slot, &mut self.activities[own.user]);
-        self.await_handover(slot, station);
+        if own.presence.is_steady() {
+            // Shortcut: the scheduler serves the direction as soon as it can serve the station.
+            if way == Way::Down && self.down.due.is_some_and(|due| due <= slot) {
+                return;
+            }
+        } else {
+            own.presence.promote(slot, &mut self.activities[own.user]);
+            self.await_handover(slot, station);
+        }
         match way {
             Way::Down => self.arm_for(station, slot, stations),
             Way::Up => self.request(slot, station, stations),

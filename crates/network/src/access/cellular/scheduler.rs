@@ -41,20 +41,22 @@ impl Order {
     /// the user that was served last.
     pub fn choose(&self, users: &[Candidate]) -> Option<usize> {
         let count = self.averages.len();
-        let turn = |user: &Candidate| (user.station + count - self.last - 1) % count;
+        let turn = |station: usize| (station + count - self.last - 1) % count;
         let metric = |user: &Candidate| match self.scheduler {
             Scheduler::ProportionalFair => user.bytes as f64 / self.averages[user.station].max(LEAST),
             Scheduler::RoundRobin => 0.0,
             Scheduler::MaximumRate => user.bytes as f64,
         };
-        let mut best: Option<(usize, f64, usize)> = None;
-        for (place, user) in users.iter().enumerate() {
-            let (own, turn) = (metric(user), turn(user));
-            if best.is_none_or(|(_, metric, earliest)| own > metric || (own == metric && turn < earliest)) {
-                best = Some((place, own, turn));
+        let mut users = users.iter().enumerate();
+        let (mut best, first) = users.next()?;
+        let (mut highest, mut station) = (metric(first), first.station);
+        for (place, user) in users {
+            let own = metric(user);
+            if own > highest || (own == highest && turn(user.station) < turn(station)) {
+                (best, highest, station) = (place, own, user.station);
             }
         }
-        best.map(|(place, ..)| place)
+        Some(best)
     }
 
     /// Records that a station has been served.

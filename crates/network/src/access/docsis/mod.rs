@@ -187,6 +187,20 @@ pub(crate) struct Docsis {
     /// Interval of the latest MAP, and whether a later one is scheduled.
     mapped: Option<u64>,
     has_map: bool,
+    memory: Memory,
+}
+
+/// Lists that each MAP fills again, kept for their memory.
+#[derive(Clone, Debug, Default)]
+struct Memory {
+    /// Free minislots of each frame.
+    free: Vec<u64>,
+    /// Bytes and minislots that each modem wants.
+    wanted: Vec<u64>,
+    minislots: Vec<u64>,
+    shares: Shares,
+    /// Empty lists for the minislots of grants.
+    grants: Vec<Vec<u64>>,
 }
 
 impl Docsis {
@@ -205,6 +219,7 @@ impl Docsis {
             events: CellEvents::new(),
             mapped: None,
             has_map: false,
+            memory: Memory::default(),
         }
     }
 
@@ -277,26 +292,44 @@ impl Docsis {
     fn map(&mut self, now: Time, interval: u64, stations: &mut impl Stations) {
         (self.mapped, self.has_map) = (Some(interval), false);
         let first_frame = interval * self.channel.frames;
-        // Free minislots of each frame.
-        let mut free: Vec<u64> = vec![self.channel.minislots; self.channel.frames as usize];
+        let mut memory = std::mem::take(&mut self.memory);
+        let Memory {
+            free,
+            wanted,
+            minislots,
+            shares,
+            grants,
+        } = &mut memory;
+        free.clear();
+        free.resize(self.channel.frames as usize, self.channel.minislots);
         if self.modems.iter().any(|modem| modem.proactive.is_some()) {
-            for (frame, free) in (first_frame..).zip(&mut free) {
+            for (frame, free) in (first_frame..).zip(&mut *free) {
                 let proactive: u64 = self.modems.iter().map(|modem| modem.proactive_minislots(frame)).sum();
                 *free = free.saturating_sub(proactive);
             }
         }
         let room: u64 = free.iter().sum();
         let size = self.channel.minislot_bytes;
-        let wanted: Vec<u64> = self.modems.iter_mut().map(|modem| modem.grantable(now)).collect();
-        let minislots: Vec<u64> = wanted.iter().map(|bytes| bytes.div_ceil(size)).collect();
+        wanted.clear();
+        wanted.extend(self.modems.iter_mut().map(|modem| modem.grantable(now)));
+        minislots.clear();
+        minislots.extend(wanted.iter().map(|bytes| bytes.div_ceil(size)));
         let first = (interval % self.modems.len() as u64) as usize;
-        let granted = divide(&minislots, self.free_minislots().min(room), first);
-        let mut skipped = self.positions.below(room - granted.iter().sum::<u64>() + 1);
+        let granted = shares.divide(minislots, self.free_minislots().min(room), first);
+        let skipped = self.positions.below(room - granted.iter().sum::<u64>() + 1);
+        let mut unassigned = Unassigned {
+            free,
+            place: 0,
+            skipped,
+        };
         let count = self.modems.len();
         for number in (first..count).chain(0..first).filter(|&number| granted[number] > 0) {
+            let mut block = grants.pop().unwrap_or_default();
+            let place = unassigned.take(granted[number], &mut block);
             let grant = Grant {
+                first_frame: first_frame + place as u64,
+                minislots: block,
                 bytes: wanted[number].min(granted[number] * size),
-                ..block(first_frame, &mut free, &mut skipped, granted[number])
             };
             let modem = &mut self.modems[number];
             modem.requested -= grant.bytes;
@@ -312,6 +345,7 @@ impl Docsis {
             modem.grants.push_back(grant);
             self.push(self.frame(prepared), Event::Burst, number);
         }
+        self.memory = memory;
         if self.modems.iter().any(|modem| modem.requested > 0) {
             self.schedule_map(now);
         }
@@ -375,10 +409,14 @@ impl Docsis {
             Event::Map(interval) => self.map(now, interval, stations),
             Event::Burst => {
                 let modem = &mut self.modems[number];
-                let Some(grant) = modem.grants.pop_front() else { return };
+                let Some(mut grant) = modem.grants.pop_front() else {
+                    return;
+                };
                 modem.outstanding -= grant.bytes;
                 modem.report.granted += 1;
                 self.burst(number, now, grant.first_frame, &grant.minislots, stations);
+                grant.minislots.clear();
+                self.memory.grants.push(grant.minislots);
             }
             Event::ProactiveBurst(frame) => {
                 let minislots = self.modems[number].proactive_minislots(frame);
@@ -404,39 +442,64 @@ impl Docsis {
     }
 }
 
-/// Returns equal shares of `free` minislots, as far as they are wanted; the rest of a division goes to the modems from
-/// `first` on.
-fn divide(wanted: &[u64], free: u64, first: usize) -> Vec<u64> {
-    let count = wanted.len();
-    let mut order: Vec<usize> = (0..count).map(|place| (first + place) % count).collect();
-    order.sort_by_key(|&number| wanted[number]);
-    let (mut shares, mut left) = (vec![0; count], free);
-    for (place, &number) in order.iter().enumerate() {
-        let share = left.div_ceil((count - place) as u64);
-        shares[number] = wanted[number].min(share).min(left);
-        left -= shares[number];
-    }
-    shares
+/// Shares of the modems in a MAP, kept for their memory.
+#[derive(Clone, Debug, Default)]
+struct Shares {
+    order: Vec<usize>,
+    minislots: Vec<u64>,
 }
 
-/// Takes a block of minislots from the free ones of consecutive frames, after `skipped` of them.
-fn block(first_frame: u64, free: &mut [u64], skipped: &mut u64, mut size: u64) -> Grant {
-    let (mut begin, mut minislots) = (None, vec![]);
-    for (frame, free) in (first_frame..).zip(free) {
-        let passed = (*free).min(*skipped);
-        *skipped -= passed;
-        let taken = size.min(*free - passed);
-        *free -= passed + taken;
-        size -= taken;
-        if taken > 0 || (begin.is_some() && size > 0) {
-            begin.get_or_insert(frame);
-            minislots.push(taken);
+impl Shares {
+    /// Returns equal shares of `free` minislots, as far as they are wanted; the rest of a division goes to the modems
+    /// from `first` on.
+    fn divide(&mut self, wanted: &[u64], free: u64, first: usize) -> &[u64] {
+        let count = wanted.len();
+        self.order.clear();
+        self.order.extend((first..count).chain(0..first));
+        self.order.sort_by_key(|&number| wanted[number]);
+        self.minislots.clear();
+        self.minislots.resize(count, 0);
+        let mut left = free;
+        for (place, &number) in self.order.iter().enumerate() {
+            let share = left.div_ceil((count - place) as u64);
+            self.minislots[number] = wanted[number].min(share).min(left);
+            left -= self.minislots[number];
         }
+        &self.minislots
     }
-    Grant {
-        first_frame: begin.unwrap_or(first_frame),
-        minislots,
-        bytes: 0,
+}
+
+/// Free minislots of an interval, from which blocks are taken one after the other.
+struct Unassigned<'a> {
+    /// Free minislots of each frame.
+    free: &'a mut [u64],
+    /// First frame that may have free minislots.
+    place: usize,
+    /// Minislots that precede the first block.
+    skipped: u64,
+}
+
+impl Unassigned<'_> {
+    /// Takes the next `size` minislots, and appends their number in each of consecutive frames to `minislots`. Returns
+    /// the place of the first of these frames.
+    fn take(&mut self, mut size: u64, minislots: &mut Vec<u64>) -> usize {
+        let mut begin = None;
+        while let Some(free) = self.free.get_mut(self.place) {
+            let passed = (*free).min(self.skipped);
+            self.skipped -= passed;
+            let taken = size.min(*free - passed);
+            *free -= passed + taken;
+            size -= taken;
+            if taken > 0 || (begin.is_some() && size > 0) {
+                begin.get_or_insert(self.place);
+                minislots.push(taken);
+            }
+            if size == 0 {
+                break;
+            }
+            self.place += 1;
+        }
+        begin.unwrap_or(0)
     }
 }
 

@@ -206,8 +206,9 @@ fn saturated_modems_share_the_free_minislots_equally() {
 
 #[test]
 fn equal_shares_leave_no_capacity_unused_while_requested() {
-    assert_eq!(divide(&[5, 1, 9], 100, 0), [5, 1, 9]);
-    assert_eq!(divide(&[5, 1, 9], 11, 0), [5, 1, 5]);
-    assert_eq!(divide(&[9, 9, 9], 10, 1), [3, 4, 3]);
-    assert_eq!(divide(&[0, 0], 10, 0), [0, 0]);
+    let mut shares = Shares::default();
+    assert_eq!(shares.divide(&[5, 1, 9], 100, 0), [5, 1, 9]);
+    assert_eq!(shares.divide(&[5, 1, 9], 11, 0), [5, 1, 5]);
+    assert_eq!(shares.divide(&[9, 9, 9], 10, 1), [3, 4, 3]);
+    assert_eq!(shares.divide(&[0, 0], 10, 0), [0, 0]);
 }

@@ -15,26 +15,38 @@ const START_HEADER: u64 = 4;
 pub(super) const HEADER: u64 = 2;
 
 /// Times of the bursts of a carrier within a superframe.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Slots {
     rate_bps: u64,
     burst_bits: u64,
+    slots_per_ps: f64,
+    /// Starts of the first slots (shortcut).
+    starts: Vec<u64>,
 }
+
+/// Number of slots whose starts are kept.
+const KEPT_STARTS: u64 = 1024;
 
 impl Slots {
     /// Creates the slots of a carrier that sends at `rate_bps` bit/s if all of them are used.
     pub fn new(rate_bps: u64, burst_bytes: u64) -> Slots {
+        let burst_bits = 8 * burst_bytes;
         Slots {
             rate_bps,
-            burst_bits: 8 * burst_bytes,
+            burst_bits,
+            slots_per_ps: rate_bps as f64 / (burst_bits as f64 * PS_PER_SECOND as f64),
+            starts: (0..KEPT_STARTS).map(|slot| start(slot, burst_bits, rate_bps)).collect(),
         }
     }
 
     /// Returns the time [ps] from the start of the superframe to the start of a slot, which is the end of the slot
     /// before it.
+    #[inline]
     pub fn start(&self, slot: u64) -> u64 {
-        let bits = u128::from(slot) * u128::from(self.burst_bits);
-        (bits * u128::from(PS_PER_SECOND)).div_ceil(u128::from(self.rate_bps)) as u64
+        match self.starts.get(slot as usize) {
+            Some(&start) => start,
+            None => start(slot, self.burst_bits, self.rate_bps),
+        }
     }
 
     /// Returns the number of slots that fit into a superframe.
@@ -45,12 +57,19 @@ impl Slots {
 
     /// Returns the first slot that starts at or after a time [ps] from the start of the superframe.
     pub fn first_from(&self, offset_ps: u64) -> u64 {
-        let bits = u128::from(offset_ps) * u128::from(self.rate_bps);
-        let slot = bits / (u128::from(self.burst_bits) * u128::from(PS_PER_SECOND));
-        (slot as u64..)
-            .find(|&slot| self.start(slot) >= offset_ps)
-            .unwrap_or(slot as u64)
+        // The product is wrong by less than one slot.
+        let mut slot = ((offset_ps as f64 * self.slots_per_ps) as u64).saturating_sub(1);
+        while self.start(slot) < offset_ps {
+            slot += 1;
+        }
+        slot
     }
+}
+
+/// Returns the time [ps] from the start of the superframe to the start of a slot.
+fn start(slot: u64, burst_bits: u64, rate_bps: u64) -> u64 {
+    let bits = u128::from(slot) * u128::from(burst_bits);
+    (bits * u128::from(PS_PER_SECOND)).div_ceil(u128::from(rate_bps)) as u64
 }
 
 /// Consecutive slots of a terminal in a superframe of `count` slots; after the last slot, they continue with the first.
@@ -206,6 +225,11 @@ mod tests {
             assert_eq!(slots.start(bursts), 100_000_000_000);
             assert_eq!(slots.first_from(slots.start(7)), 7);
             assert_eq!(slots.first_from(slots.start(7) + 1), 8);
+            for slot in (0..3000).chain(1 << 30..(1 << 30) + 100) {
+                let start = slots.start(slot);
+                assert_eq!(slots.first_from(start), slot);
+                assert_eq!(slots.first_from(start + 1), slot + 1);
+            }
         }
     }
 }

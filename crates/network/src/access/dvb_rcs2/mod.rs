@@ -572,12 +572,14 @@ impl DvbRcs2 {
             return;
         }
         let earliest = now.max(terminal.free).0 + terminal.delay;
-        for plan in &self.plans {
-            let begin = plan.superframe * self.superframe_ps;
-            let offset = earliest.saturating_sub(begin);
-            if offset >= self.superframe_ps || plan.slots[number].number == 0 {
+        let first = self.plans.front().map_or(0, |plan| plan.superframe);
+        let over = (earliest / self.superframe_ps).saturating_sub(first) as usize;
+        for plan in self.plans.range(over.min(self.plans.len())..) {
+            if plan.slots[number].number == 0 {
                 continue;
             }
+            let begin = plan.superframe * self.superframe_ps;
+            let offset = earliest.saturating_sub(begin);
             // A plan is in effect when it has reached the terminal, which is before its superframe.
             let from = self.slots.first_from(offset);
             if let Some(slot) = plan.slots[number].next(from, self.count) {

@@ -71,6 +71,7 @@ impl Queues {
 }
 
 impl Stations for Queues {
+    #[inline]
     fn waiting_bytes(&self, station: usize) -> u64 {
         self.stations[station].queue.backlog().1
     }
@@ -176,11 +177,6 @@ impl Cells {
         self.places.get(link.index()).copied().flatten()
     }
 
-    /// Returns the link whose port has the events of a cell.
-    fn event_link(&self, cell: u32) -> Link {
-        self.cells[cell as usize].queues.stations[0].link
-    }
-
     /// Processes the arrival of a packet at a port.
     pub fn arrive(&mut self, place: Place, now: Time, packet: Packet, options: &Options) {
         let (cell, station) = (&mut self.cells[place.cell as usize], place.station as usize);
@@ -192,6 +188,14 @@ impl Cells {
         if admitted > 0 {
             cell.access.arrived(now, station, admitted, &mut cell.queues);
         }
+    }
+
+    /// Returns whether a cell has nothing to collect, and its next event is scheduled.
+    #[inline]
+    pub fn is_settled(&self, cell: u32) -> bool {
+        let Cell { access, queues, event } = &self.cells[cell as usize];
+        let has_reports = !(queues.left.is_empty() && queues.touched.is_empty() && queues.recorded.is_empty());
+        !has_reports && access.next_event() == *event
     }
 
     /// Returns whether the scheduled event of a cell is due at `now`.
@@ -212,10 +216,9 @@ impl Cells {
     /// none, unless the event has been scheduled.
     #[inline]
     pub fn new_event(&mut self, cell: u32) -> Option<(Link, Option<Time>)> {
-        let link = self.event_link(cell);
-        let cell = &mut self.cells[cell as usize];
-        let next = cell.access.next_event();
-        (std::mem::replace(&mut cell.event, next) != next).then_some((link, next))
+        let Cell { access, queues, event } = &mut self.cells[cell as usize];
+        let next = access.next_event();
+        (std::mem::replace(event, next) != next).then(|| (queues.stations[0].link, next))
     }
 
     /// Removes and returns the packets that have left the ports of a cell; None if there are none.

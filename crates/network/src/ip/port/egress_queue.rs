@@ -507,6 +507,9 @@ impl EgressQueue {
     /// Enqueues an arriving packet; if it is duplicated, its duplicate is enqueued first.
     pub fn admit(&mut self, now: Time, packet: Packet, options: &Options) {
         self.count_in(&packet);
+        if self.is_bare && self.disc.tail_drop().is_some() {
+            return self.admit_to_fifo(now, packet, options);
+        }
         if self
             .duplication
             .as_mut()
@@ -520,6 +523,37 @@ impl EgressQueue {
             self.admit_once(now, packet, options);
         }
         self.admit_once(now, packet, options);
+    }
+
+    /// Shortcut of `admit_once` for a FIFO with tail drop, if the link has neither injected losses nor conditioners.
+    #[inline]
+    fn admit_to_fifo(&mut self, now: Time, packet: Packet, options: &Options) {
+        let bytes = u64::from(packet.bytes());
+        let (packets, bytes_waiting) = self.waiting;
+        let (packets_in_service, bytes_in_service) = self.in_service;
+        let held = (packets + packets_in_service, bytes_waiting + bytes_in_service);
+        let counted = if self.counts_in_service { held } else { self.waiting };
+        match self.disc.tail_drop() {
+            Some(fifo) if self.capacity.has_room(counted, bytes) => {
+                fifo.push(QueuedPacket::new(now, packet, options, Tag::NONE));
+                self.count_entry(now);
+                self.waiting = (packets + 1, bytes_waiting + bytes);
+                self.report.peak_packets = self.report.peak_packets.max(held.0 + 1);
+                self.report.peak_bytes = self.report.peak_bytes.max(held.1 + bytes);
+            }
+            _ => self.overflow(now, &packet),
+        }
+    }
+
+    /// Drops an arriving packet because the buffer is full.
+    #[inline(never)]
+    fn overflow(&mut self, now: Time, packet: &Packet) {
+        self.lose(now, packet, DropCause::Overflow);
+        self.removed.push(Removed {
+            arrival: now,
+            time: now,
+            circuit: packet.vc(),
+        });
     }
 
     fn admit_once(&mut self, now: Time, packet: Packet, options: &Options) {
@@ -645,8 +679,16 @@ impl EgressQueue {
     }
 
     /// Dequeues a packet to transmit in addition to those in transmission, if there are any.
+    #[inline]
     pub fn begin_another(&mut self, now: Time) -> Option<QueuedPacket> {
-        let next = self.dequeue(now)?;
+        let next = match self.disc.tail_drop() {
+            Some(fifo) => {
+                let next = fifo.pop()?;
+                count_out(&mut self.waiting, &next);
+                next
+            }
+            None => self.dequeue(now)?,
+        };
         self.in_service.0 += 1;
         self.in_service.1 += next.bytes();
         Some(next)
