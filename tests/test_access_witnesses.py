@@ -199,7 +199,7 @@ def test_stored_crdsa_losses_are_simulated_again(load: float, replicas: int, use
     assert abs(losses.share - float(row.value)) < SIGMAS * math.hypot(losses.standard_error(), float(row.error))
 
 
-def test_two_users_are_lost_only_with_equal_slots() -> None:
+def test_bursts_of_two_users_collide_only_in_equal_slots() -> None:
     for slots, replicas in ((6, 3), (5, 2)):
         sets = list(itertools.combinations(range(slots), replicas))
         lost = sum(random_access.unresolved(np.array(pair)).any() for pair in itertools.product(sets, repeat=2))

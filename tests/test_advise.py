@@ -229,7 +229,7 @@ def test_choice_satisfies_limits_and_others_state_their_violations() -> None:
     assert 0 <= found.cost < 0.02 * float(found.means[found.choice, 0])
 
 
-def test_an_eliminated_alternative_states_every_limit_that_its_mean_violates() -> None:
+def test_eliminated_alternative_states_each_limit_it_violates() -> None:
     found = answered(limits=("datagrams:call.p95 < 30 ms", "datagrams:call.delay < 1 ms"))
     states = [found.state(one) for one in range(len(found.rows))]
     assert any("datagrams:call.p95 < 30 ms" in text and "; its mean also violates " in text for text in states), states

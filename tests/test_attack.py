@@ -421,7 +421,7 @@ REFUSED = [
     ([], "--control: absent"),
     (["--control", "bbr", "--reference", "bbr"], "--reference: 'bbr' is the control"),
     (["--control", "bbt"], "--control: 'bbt'"),
-    (["--control", "bbr", "link.toml"], "--may: absent; needs FIELD=LOW..HIGH"),
+    (["--control", "bbr", "link.toml"], "--may: missing; needs FIELD=LOW..HIGH"),
     (["--control", "bbr", "--may", "switch.buffer"], "--may: 'switch.buffer'; accepts FIELD=LOW..HIGH"),
     (["--control", "bbr", "--may", "a.b=1..2", "--may", "a.b=3..4"], "--may: 'a.b' occurs 2 times"),
     (["--control", "bbr", "--may", "tcp.congestion=bic,htcp"], "--may: 'tcp.congestion' is set by --control"),

@@ -74,7 +74,7 @@ def test_standard_output_has_only_json() -> None:
     assert {row["assumption"] for row in report["checks"]} == {"normality", "equal variance", "independence"}
 
 
-def test_tables_and_figures_are_written(tmp_path: Path) -> None:
+def test_analyse_writes_tables_and_figures_to_given_folders(tmp_path: Path) -> None:
     options = ["--compare", "tcp", "--compare", "buffer_bdp,policy", "--robust"]
     done = run(
         "analyse", WWW_98, "--response", "efficiency", *WAN, *options, "--csv", tmp_path / "t", "--figures", tmp_path / "f"

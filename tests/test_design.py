@@ -615,7 +615,7 @@ def message(build: Callable[[], object]) -> str:
         (
             lambda: run_until(Study(Design.full_factorial(BASE, [TCP])), "eficiency", "±1", workers=1),
             "metric: 'eficiency'; did you mean 'efficiency'? accepts efficiency, fairness, throughput_bps, cells_lost, "
-            "peak_queue_cells, retransmitted_bytes, timeouts, fast_retransmits, or as in flow:FLOW.throughput",
+            "peak_queue_cells, retransmitted_bytes, timeouts, fast_retransmits, or a measure such as flow:FLOW.throughput",
         ),
         (
             lambda: Design.two_level(BASE, FACTORS, generators=["policy=tcp*buffer"]).anova(

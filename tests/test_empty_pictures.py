@@ -176,7 +176,7 @@ def test_comparisons_show_the_first_flow_with_data_in_any_run(kind: str, draw: C
 
 
 def test_overlay_of_a_flow_without_data_suggests_others() -> None:
-    lists = "in any run in the time shown; accepts greedy, file, web, stream, tv, upload"
+    lists = "in the time shown, in any run; accepts greedy, file, web, stream, tv, upload"
     with pytest.raises(ScenarioError, match=rf"^flow: no RTT samples of call {lists}$"):
         pictures.overlay({"a": run(), "b": run()}, "rtt", ["call"])
 

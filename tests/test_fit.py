@@ -54,7 +54,7 @@ def test_rate_and_base_rtt_are_those_of_the_path(lossy: PathFit) -> None:
     assert 0.215 in base
 
 
-def test_kinds_of_losses_are_distinguished_and_the_buffer_is_exact(lossy: PathFit) -> None:
+def test_random_losses_are_distinguished_from_a_full_queue(lossy: PathFit) -> None:
     # The guest's counters at 20 s show the losses of the first overflow, and 8 losses by packet number.
     assert lossy.features.buffer is not None
     assert lossy.features.buffer.value == 51

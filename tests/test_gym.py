@@ -802,7 +802,7 @@ def test_agents_options_and_draws_are_checked_at_once() -> None:
         both.step({"flow1": np.zeros(1)})
     with pytest.raises(ScenarioError, match=r"^actions: 'flow3'; did you mean"):
         both.step({"flow1": np.zeros(1), "flow2": np.zeros(1), "flow3": np.zeros(1)})
-    with pytest.raises(ScenarioError, match=r"^step: before reset; needs reset first$"):
+    with pytest.raises(ScenarioError, match=r"^step: no episode has begun; needs a call of reset$"):
         LinkEnv(PATH).step(np.zeros(1))
 
 

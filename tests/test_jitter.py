@@ -206,7 +206,7 @@ def test_invalid_conditioners_are_rejected_in_one_line(conditioners: list[dict[s
     assert str(caught.value) == line
 
 
-def test_a_conditioner_is_checked_before_windows_are_fitted_to_its_link() -> None:
+def test_conditioners_are_checked_before_automatic_windows() -> None:
     jitter = {"kind": "jitter", "delay": "9 s", "jitter": "1 s", "distribution": "nosuch.dist"}
     with pytest.raises(ScenarioError, match=r"^network\.conditioners\[0\]\.distribution: nosuch\.dist: cannot be read"):
         delayed(jitter, **{"traffic": "greedy", "tcp.receiver_window": "auto"})

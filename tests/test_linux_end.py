@@ -164,7 +164,7 @@ def test_linux_over_slow_return_retransmits_as_recorded(
 @kernel
 def test_lost_packets_equal_linuxs_retransmissions() -> None:
     result = simulate(path({"congestion": "cubic"}, duration="6 s", buffer="20 packets"))
-    (port,) = lost_in(result)
+    (port,) = bottleneck_counters(result)
     lost, row = port["packets_lost_overflow"], counted(result)
     assert lost > 0
     assert row["fast_retransmits"] >= 1
@@ -186,7 +186,7 @@ def test_timeouts_in_an_outage_are_counted_and_explained() -> None:
 def test_ecn_marks_reach_linux(congestion: str, ecn: bool) -> None:
     switch = {"buffer": "1000 packets", "policy": {"kind": "codel", "ecn": True}}
     result = simulate(path({"congestion": congestion, "ecn": ecn}, switch=switch))
-    (port,) = lost_in(result)
+    (port,) = bottleneck_counters(result)
     assert port["packets_marked"] > 0
     assert port["packets_lost_aqm"] == 0
     assert counted(result)["retransmitted_segments"] == 0
@@ -246,7 +246,7 @@ ROWS = pd.read_csv(TABLES / "controls.csv").set_index("control")
 
 @kernel
 def test_vegas_loses_the_same_packets_over_both_queues() -> None:
-    (port,) = lost_in(tabled("vegas", "6 s"))
+    (port,) = bottleneck_counters(tabled("vegas", "6 s"))
     assert port["packets_lost_overflow"] == ROWS["drops"]["vegas"]
 
 
@@ -258,11 +258,11 @@ def test_goodput_and_losses_equal_those_over_linuxs_queue(control: str) -> None:
     begin, end = (tabled(control, f"{second} s") for second in (begin_s, end_s))
     delivered = counted(end)["delivered_bytes"] - counted(begin)["delivered_bytes"]
     assert delivered * 8 / 40e6 == pytest.approx(ROWS["goodput_mbps"][control], rel=0.006)
-    (port,) = lost_in(end)
+    (port,) = bottleneck_counters(end)
     assert port["packets_lost_overflow"] == pytest.approx(ROWS["drops"][control], rel=0.15)
 
 
-def lost_in(result: Result) -> list[dict[str, Any]]:
+def bottleneck_counters(result: Result) -> list[dict[str, Any]]:
     """Returns the counters of the bottleneck."""
     found = result.ports[result.ports.port == "switch1->switch2"].to_dict("records")
     return [{str(name): value for name, value in row.items()} for row in found]
@@ -396,7 +396,7 @@ for _ in range(300):
 """
     switch = {"buffer": "1000 packets", "policy": {"kind": "dualpi2"}}
     result = simulate(path({"command": script(tmp_path, "sends.py", lines)}, switch=switch, duration="1 s"))
-    (port,) = lost_in(result)
+    (port,) = bottleneck_counters(result)
     # All packets arrive within milliseconds. The low-latency queue, which receives ECT(1) packets, marks those that
     # waited for more than 1 ms.
     assert least <= port["packets_marked"] <= most

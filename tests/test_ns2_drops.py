@@ -239,7 +239,7 @@ def test_the_command_names_the_rule_behind_a_difference() -> None:
     assert f"ns-2: {rule.text}; not with {rule.remedy}" in " ".join(shown.stdout.split())
 
 
-def test_the_command_rejects_bad_input() -> None:
+def test_ns2_drops_rejects_invalid_options() -> None:
     shown = command("--tcp", "sack", "--drop", "14,x")
     assert (shown.returncode, shown.stderr) == (2, "error: --drop: '14,x'; needs packet numbers, as in 14,28\n")
     shown = command("--tcp", "renoo")

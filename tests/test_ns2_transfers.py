@@ -72,6 +72,6 @@ def test_the_command_prints_and_draws(tmp_path: Path) -> None:
         (["--figure", "x.png"], "error: --figure: draws one transfer; needs --tcp, --w-star and --buffer\n"),
     ],
 )
-def test_the_command_rejects_bad_input(arguments: list[str], message: str) -> None:
+def test_ns2_transfers_rejects_invalid_options(arguments: list[str], message: str) -> None:
     shown = command(*arguments)
     assert (shown.returncode, shown.stderr) == (2, message)

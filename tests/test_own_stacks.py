@@ -188,7 +188,7 @@ def test_program_changed_after_validation_is_not_run(tmp_path: Path) -> None:
     first, versioned = path(program(tmp_path)), path({**program(tmp_path), "version": "1"}, duration="1 s")
     script.write_text(code("window.py") + "# changed\n")
     with pytest.raises(
-        ScenarioError, match=r"traffic.command: python .*window.py has changed; needs the files unchanged"
+        ScenarioError, match=r"traffic.command: python .*window.py has changed; needs the files as they were"
     ):
         simulate(first)
     assert simulate(versioned).flows.delivered_bytes[0] > 0

@@ -365,7 +365,7 @@ def test_a_delay_that_jumps_between_knots_is_drawn_as_a_jump() -> None:
 
 
 def test_rates_of_a_schedule_are_means_over_stated_intervals_at_whole_numbers(tmp_path: Path) -> None:
-    """A schedule that jumps from 24 to 6 Mbit/s at 2 s has no other rates, in the run and in a part of it."""
+    """A schedule that jumps from 24 to 6 Mbit/s at 2 s has only these two rates, over the whole run and over a part."""
     fast, slow = [t for t in range(1, 2001) for _ in range(2)], range(2002, 4001, 2)
     (tmp_path / "a.down").write_text("".join(f"{t}\n" for t in (*fast, *slow)))
     fields = {"framing": "ip", "switch.buffer": "1 BDP", "network.path": {"file": str(tmp_path / "a.down")}}

@@ -359,7 +359,6 @@ def test_stack_runs_beside_tcp_over_cells_and_time_varying_paths() -> None:
     moving = {"rate": [["0 s", "20 Mbit/s"], ["2 s", "5 Mbit/s"]]}
     network = {"sources": 3, "group": groups, "path": moving}
     result = simulate(path({}, network=network, tcp={"timer": "fine"}))
-    # The largest share is that of the transfer with the larger initial window.
     assert (result.flows.delivered_bytes > 100_000).all()
     assert list(result.stacks.flow) == ["quic"]
     assert [math.isnan(count) for count in result.flows.timeouts] == [True, False, False]

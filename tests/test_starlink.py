@@ -110,7 +110,7 @@ def test_quantiles_and_hours_are_interpolated_linearly() -> None:
     assert at_hour([], 3) == 1
 
 
-def test_losses_are_those_of_bursts_outages_and_single_packets() -> None:
+def test_overlapping_bursts_of_losses_count_once() -> None:
     fields = {"edge_burst": 0.0, "outage_every": "2400 h", "burst_loss": 0.75, "isolated_loss": 0.01}
     steps = drawn("30000 s", burst_every="2 s", burst=["10 ms", "30 ms"], **fields).losses()
     times, shares = (np.array(column, dtype=float) for column in steps.columns)

@@ -47,7 +47,7 @@ def found(store: Store) -> dict[str, str]:
 
 
 def of_version(number: int, path: Path) -> Path:
-    """Makes a store with a study of two runs, with the tables of version 2 to 8, which had no checksums."""
+    """Makes a store with a study of two runs, as version `number` (2 to 8) wrote it, without checksums."""
     with closing(Store(path)) as store:
         Study(DESIGN, store, "both").run(workers=1)
     dropped = [

@@ -10,7 +10,7 @@ use std::mem::take;
 
 /// Both nodes of a link, and the number of its fields.
 type Link = (usize, usize, usize);
-/// Links, routes, numbers of settings of TCP, and everything else as JSON.
+/// Links, routes, the index of each flow's TCP settings, and everything else as JSON.
 type Resolved = (Vec<Link>, Vec<BothWays>, Vec<usize>, String);
 
 /// A checked network with the routes of its flows.

@@ -202,7 +202,7 @@ class Selection:
         )
 
     def _screened(self, alternative: int, limit: int, errors: float) -> float:
-        """Returns the replications after which an alternative passes or violates a limit."""
+        """Returns the number of replications after which an alternative passes or violates a limit."""
         return self._crossing(
             abs(self._sums[alternative, 1 + limit]),
             self._of_margins[alternative, limit],

@@ -166,7 +166,7 @@ def _target(options: Options) -> Target:
     else:
         base, written = scenario_with(options.file, changes), of_file(load_toml(options.file), str(options.file))
     if not varied:
-        raise ScenarioError("--may: absent; needs FIELD=LOW..HIGH, as in switch.buffer=0.1..4 BDP")
+        raise ScenarioError("--may: missing; needs FIELD=LOW..HIGH, as in switch.buffer=0.1..4 BDP")
     return Target(
         base, written, _sender(options.control, "--control"),
         _sender(options.reference or template.REFERENCE, "--reference"), tuple(map(_varied, varied)),

@@ -19,7 +19,7 @@ from longpipe.errors.alternatives import known as known_name
 if TYPE_CHECKING:
     from longpipe.scenario.reference import Field
 
-# Pattern of the words in a field's name or in a kind.
+# Matches one word of a field's name or of a kind.
 WORDS: Final = re.compile(r"[a-z0-9]+")
 
 

@@ -42,7 +42,7 @@ def fit(
     ),
     json: str | None = json_option("the estimates and the observed series"),
     model: str = typer.Option(
-        "", "--model", help="Model of the path: starlink, for tests and pings of a site over hours or days."
+        "", "--model", help="Fit this model: starlink, from speed tests and pings of a site over hours or days."
     ),
 ) -> None:
     """Fit a path and a congestion control to a capture, and write them as a scenario.

@@ -34,7 +34,10 @@ _SCALES: Final = {
 def whatif(
     path: Path = typer.Argument(metavar="PATH.toml", help="Scenario, for example from `longpipe fit`."),
     changes: list[str] | None = typer.Option(
-        None, "--set", metavar="FIELD=VALUE", help="Change to predict, such as tcp.congestion=bbr3"
+        None,
+        "--set",
+        metavar="FIELD=VALUE",
+        help="Change whose effect is predicted, such as tcp.congestion=bbr3. Repeat for more.",
     ),
     seeds: int = typer.Option(
         40, "--seeds", help="Number of pairs of runs; for a fitted path, number of sampled paths, with two pairs each."

@@ -61,7 +61,7 @@ class Dask:
 
     def __init__(self, where: str | Client | Cluster, *, batch_s: float = BATCH_S, memory: str | None = None) -> None:
         self._where = where
-        # Number of threads of the cluster, counted while it is used.
+        # Number of threads of the cluster, updated while it is used; None before.
         self.workers: int | None = None
         self._batch_s = batch_s
         self._memory = memory

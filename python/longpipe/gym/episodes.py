@@ -163,7 +163,7 @@ class Episodes:
         wrong number of actions, ControlError for an error of a flow's own congestion control.
         """
         if self._not_begun and any(self.scenarios[number] is None for number in np.flatnonzero(active)):
-            raise ScenarioError("step: before reset; needs reset first")
+            raise ScenarioError("step: no episode has begun; needs a call of reset")
         factors = self._factors(actions)
         with _CORE_ERRORS:
             self._core.step(factors, active, self._measured.reshape(-1), self._alive, self.complete)

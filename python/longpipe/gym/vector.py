@@ -104,7 +104,7 @@ class LinkVectorEnv(VectorEnv[Rows, NDArray[Any], NDArray[Any]], Copied):
         features = None
         for number in map(int, np.flatnonzero(mask)):
             if self._generators is None:
-                raise ScenarioError("step: before reset; needs reset first")
+                raise ScenarioError("step: no episode has begun; needs a call of reset")
             features = self._episodes.begin(number, self._generators[number], scenario)
             self._ended[number] = False
         return features

@@ -17,7 +17,7 @@ State = Literal["application", "window", "send buffer", "path"]
 
 # Factor by which a larger buffer or window must raise the rate of a connection in order to limit it.
 MIN_GAIN: Final = 1.05
-# Size of the initial window of Linux [segments], in full segments of Ethernet [bytes].
+# Initial window of Linux [bytes]: 10 segments of 1448 bytes, which fill Ethernet packets that have timestamps.
 _INITIAL_WINDOW_BYTES: Final = 10 * 1448
 # Maximum number of connections in the report, and minimum amount of data [bytes] that a reported connection has sent.
 MAX_SHOWN: Final = 5

@@ -52,7 +52,7 @@ _SAME_NS: Final = 500_000_000
 class _Run:
     """One run of ping: the replies by sequence number, each with its arrival [ns] and its RTT [s].
 
-    Sequence numbers are counted on after 65535.
+    Sequence numbers continue beyond 65535, where ping's begin again at 0.
     """
 
     replies: Replies

@@ -48,7 +48,7 @@ def read(content: Content) -> Recording:
     points = {"TP": Columns(2), "Lt": Columns(2)}
     for line, at, kind, value in _of_table(content) if is_table else _of_log(content):
         if at < latest[kind]:
-            raise ScenarioError(f"{content.file}:{line}: time before the previous one; needs increasing times")
+            raise ScenarioError(f"{content.file}:{line}: time before the previous one; needs times in order")
         latest[kind] = at
         begin = at if begin is None else begin
         points[kind].append((at - begin) / 1e9, value)

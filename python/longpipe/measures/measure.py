@@ -109,7 +109,9 @@ class StandardMeasure:
 
         defaults = names(scenario)
         if self.name not in defaults:
-            raise ScenarioError(f"measure: {self.name!r} is not measured here; {nearest(self.name, defaults)}")
+            raise ScenarioError(
+                f"measure: {self.name!r} does not exist in this scenario; {nearest(self.name, defaults)}"
+            )
 
     def __call__(self, result: Result) -> float:
         """Returns the value; NaN if the scenario has none."""

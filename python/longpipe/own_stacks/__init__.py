@@ -139,7 +139,7 @@ def register(digest: str) -> None:
             f"{in_one_line(stack.name)}"
         )
     if _digest(stack) != digest:
-        needs = "needs the files unchanged since the scenario was checked, or a version"
+        needs = "needs the files as they were when the scenario was checked, or traffic.version to identify the program"
         raise ScenarioError(f"traffic.command: {in_one_line(stack.name)} has changed; {needs}")
     first = sys.executable if stack.words[0] == PYTHON else stack.words[0]
     _core.register_own_program(digest, [first, *stack.words[1:]])

@@ -190,11 +190,11 @@ def _raise_empty(
     """Raises EmptyPictureError for an overlay in which no run has a line; it lists the flows that have one, if any."""
     if line is None:
         short = f"no queue at {port}"
-        raise EmptyPictureError(f"port: {short} in any run in the time shown; needs another port or time", short)
+        raise EmptyPictureError(f"port: {short} in the time shown, in any run; needs another port or time", short)
     short = f"no {line.lacks}{of_flows(flows[:1])}"
     able = flows_with_rows(runs.values(), lambda run: line.rows(run, span_s))
     helps = nearest("", able, MAX_LISTED) if able else "needs a TCP sender, or a longer time"
-    raise EmptyPictureError(f"flow: {short} in any run in the time shown; {helps}", short)
+    raise EmptyPictureError(f"flow: {short} in the time shown, in any run; {helps}", short)
 
 
 def _overlay_flows(

@@ -26,7 +26,7 @@ def shares(pairs: Sequence[Pair]) -> Figure:
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for panel, path in zip(axes, paths, strict=False):
         shares_of_rows = np.full((len(names), len(names)), np.nan)
-        # Second line of a cell's text: whether a connection ended before its run.
+        # Second line of a cell's text: 'died' if a connection ended before the end of a run.
         marks: dict[tuple[int, int], str] = {}
         for pair in pairs:
             if pair.path == path:

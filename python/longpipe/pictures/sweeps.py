@@ -139,7 +139,7 @@ def _measured(study: Study, runs: pd.DataFrame, y: str | None) -> Readable:
     if y is None:
         y = "efficiency" if "efficiency" in with_values else "throughput_bps"
     if y not in measures:
-        raise ScenarioError(f"measure: {y!r}; {nearest(y, measures)}, or as in flow:FLOW.throughput")
+        raise ScenarioError(f"measure: {y!r}; {nearest(y, measures)}, or a measure such as flow:FLOW.throughput")
     if y not in with_values:
         raise ScenarioError(
             f"measure: {y!r} has no value in any of {len(runs)} runs; needs one of {', '.join(with_values)}"

@@ -53,7 +53,7 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True)
 class Conditions:
-    """Failures that routes avoid, and handovers of stations, which each interrupt its routes for `gaps_s`."""
+    """Failures that routes avoid, and handovers, which interrupt the routes of a station for its time in `gaps_s`."""
 
     satellites: tuple[Failure, ...] = ()
     stations: tuple[Failure, ...] = ()

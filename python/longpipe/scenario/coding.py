@@ -146,7 +146,7 @@ def _of_file(file: str) -> list[tuple[int, int]]:
         if cells[place]
     ]
     if not found or found[0][0] != 0:
-        raise ScenarioError(f"{file}: esn0: none in the first row; needs one there")
+        raise ScenarioError(f"{file}: esn0: empty in the first row; needs a value")
     low, high = (pick(level for _, level in found) / PARTS for pick in (min, max))
     keep(file, Notes(f"{file}: {rows.times.note()}; esn0 {low:g} to {high:g} dB", second_ps=rows.times.second))
     return found

@@ -223,7 +223,8 @@ def _runs(path: Path, index: Any) -> tuple[BundledRun, ...]:  # noqa: ANN401 - a
     kinds = {"point": int, "replication": int, "seed": int, "digest": str, "state_hash": str}
     for row in rows:
         if not isinstance(row, dict) or any(type(row.get(name)) is not kind for name, kind in kinds.items()):
-            raise ScenarioError(f"{path}: runs: {shown(row)}; needs {', '.join(kinds)}")
+            needs = "needs integers point, replication and seed, and texts digest and state_hash"
+            raise ScenarioError(f"{path}: runs: {shown(row)}; {needs}")
         if not (0 <= row["seed"] < 1 << 64 and row["digest"].isalnum()):
             raise ScenarioError(f"{path}: runs: {shown(row)}; needs a seed of 64 bits and a digest")
     return tuple(BundledRun(**{name: row[name] for name in kinds}) for row in rows)

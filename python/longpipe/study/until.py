@@ -167,7 +167,8 @@ def _measure_of(design: Design, metric: str) -> str | Measure:
     if name in metrics:
         return name
     if metric.isidentifier():
-        raise ScenarioError(f"metric: {metric!r}; {nearest(metric, metrics)}, or as in flow:FLOW.throughput")
+        known = nearest(metric, metrics)
+        raise ScenarioError(f"metric: {metric!r}; {known}, or a measure such as flow:FLOW.throughput")
     return parse(metric, design.asked, "metric")
 
 

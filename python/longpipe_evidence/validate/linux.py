@@ -55,7 +55,7 @@ class LinuxFlow(Model):
 class LinuxCase(Model):
     """One or more connections over one bottleneck, which is a token bucket filter with a queue."""
 
-    rate: Rate = Field(default="10 Mbit/s", description="Rate of the bottleneck, for packets with Ethernet headers")
+    rate: Rate = Field(default="10 Mbit/s", description="Rate of the bottleneck, Ethernet headers included")
     round_trip: Delay = Field(default="100 ms", description="Round-trip propagation time")
     buffer: int = Field(default=100, ge=1, le=1_000_000, description="Limit of the queue, in packets")
     discipline: str = Field(
@@ -66,7 +66,7 @@ class LinuxCase(Model):
     ecn: bool = Field(default=False, description="Negotiate ECN; also with a discipline that marks by 'ecn'")
     loss: Probability = Field(default=0.0, description="Probability of a loss before the queue, per packet")
     lose: Annotated[tuple[PacketNumber, ...], BeforeValidator(_sorted)] = Field(
-        default=(), description="Data packets lost before the queue, by number of arrival from 0"
+        default=(), description="Arrival numbers, from 0, of the data packets that are lost before the queue"
     )
     flows: tuple[LinuxFlow, ...] = Field(
         default=(LinuxFlow(),), min_length=1, max_length=16, description="The connections"

@@ -58,7 +58,7 @@ class Judgement:
 def judge(
     linux: Mapping[str, float], longpipe: Mapping[str, float], tolerances: Tolerances, flow: int | None = None
 ) -> list[Judgement]:
-    """Compares each of QUANTITIES that `linux` contains."""
+    """Returns a judgement for each quantity that `linux` contains."""
     return [
         Judgement(quantity, linux[quantity], longpipe[quantity], tolerances.of(quantity), flow)
         for quantity in QUANTITIES

@@ -289,7 +289,7 @@ def _jitter(trunk: Mapping[str, Any]) -> tuple[str, str] | None:
         return None
     if len(conditioners) > 1 or conditioners[0]["kind"] != "jitter":
         kinds = ", ".join(conditioner["kind"] for conditioner in conditioners)
-        raise ScenarioError(f"network.conditioners: {kinds}; Linux's path accepts one jitter")
+        raise ScenarioError(f"network.conditioners: {kinds}; Linux's path needs at most one, of kind jitter")
     [jitter] = conditioners
     for name, needed in (("order", "fifo"), ("correlation", 0.0)):
         if jitter[name] != needed:

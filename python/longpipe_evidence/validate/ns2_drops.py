@@ -37,7 +37,7 @@ class DropCase(Model):
 
     tcp: Flavor = Field(default="reno", description="Loss recovery")
     drop: Annotated[tuple[PacketNumber, ...], BeforeValidator(_sorted)] = Field(
-        default=(), description="Packets dropped at the bottleneck, by number of arrival from 0"
+        default=(), description="Arrival numbers, from 0, of the packets that the bottleneck drops"
     )
     segments: int = Field(default=200, ge=1, le=100_000, description="Length of the file, in segments")
     window: int = Field(default=100, ge=1, le=100_000, description="Receiver's window, in segments")

@@ -1,7 +1,7 @@
 //! Link aggregation: a transmitter that sends packets in batches, like Wi-Fi's A-MPDUs, DOCSIS's grants and LTE's
 //! transport blocks.
 //!
-//! When the transmitter starts a batch, it takes as many waiting packets as fit from the queue discipline. After the
+//! When the transmitter starts a batch, it takes from the queue discipline as many waiting packets as fit. After the
 //! overhead of the batch, they are sent as one transmission, and all of them leave when it ends.
 
 use super::{ConditionerConfig, Facts, Parameters};

@@ -48,8 +48,8 @@ pub struct ControlTrace {
     pub bandwidth: Vec<f64>,
 }
 
-/// RTT samples and the retransmission timer; one row per sample and per change of the RTO, or of the SRTT for senders
-/// that report neither.
+/// RTT samples and the retransmission timer: one row per RTT sample and per change of the RTO. Senders that report
+/// neither have a row per change of the SRTT.
 #[derive(Clone, Debug, Default)]
 pub struct TimerTrace {
     /// Time [ps].

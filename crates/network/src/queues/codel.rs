@@ -72,8 +72,8 @@ impl Discipline for CodelConfig {
     }
 }
 
-/// Number of intervals after the end of a dropping state within which the next dropping state resumes its drop rate
-/// (RFC 8289 section 4.2).
+/// Number of intervals after the end of a dropping state within which the next dropping state resumes the drop rate of
+/// the previous one (RFC 8289 section 4.2).
 const RESUMED_INTERVALS: u64 = 16;
 
 /// The control law of CoDel; times are in ticks of CoDel's clock.

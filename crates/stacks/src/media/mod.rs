@@ -58,7 +58,7 @@ struct Media {
     /// `Instant` that corresponds to time zero of the run.
     zero: Instant,
     rtc: Rtc,
-    /// State of the random numbers of this end.
+    /// State of this end's generator of random numbers.
     random: u64,
     /// Time [ps] of the next call to the stack.
     due: u64,

@@ -192,7 +192,7 @@ impl Paths {
                     path.discarded = Some(**path_stats);
                 }
             }
-            // The server uses backup paths as the client does. A path that is closed already needs no status.
+            // The server copies the client's choice of backup paths. Errors are ignored: a closed path needs no status.
             PathEvent::RemoteStatus { id, status, .. } if connection.side().is_server() => {
                 let _ = connection.set_path_status(*id, *status);
             }

@@ -11,7 +11,9 @@ from longpipe.system.files import check_directory
 
 
 def analyse(
-    file: Path = typer.Argument(metavar="FILE.csv", help="Header, a row per run, a column per factor."),
+    file: Path = typer.Argument(
+        metavar="FILE.csv", help="CSV file with a header, a row per run, and a column per factor."
+    ),
     response: str = typer.Option(
         metavar="COLUMN",
         help="Response: a numeric column, or an expression such as 'a / (a + b)'.",

@@ -72,7 +72,7 @@ class Planning:
     confounded: list[str] | None = typer.Option(
         None,
         metavar="NAME*NAME",
-        help="Divide a two-level design into blocks of seeds by this interaction.",
+        help="Divide a two-level design into blocks with different seeds, confounded with this interaction.",
         rich_help_panel=MORE,
     )
     measures: list[str] | None = typer.Option(

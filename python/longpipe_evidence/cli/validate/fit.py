@@ -24,8 +24,8 @@ def fit(
         20, min=1, help="Number of runs of BBR and Reno in Linux on each path with random losses."
     ),
     seeds: int = typer.Option(40, min=3, help="Number of pairs of runs for each prediction."),
-    most: float | None = typer.Option(None, metavar="TIME", parser=seconds, help="Maximum duration, as in '20 s'."),
-    judge: bool = typer.Option(False, "--judge", help="Evaluate the rows of the folder without running Linux."),
+    most: float | None = typer.Option(None, metavar="TIME", parser=seconds, help="Stop after this time, as in '20 s'."),
+    judge: bool = typer.Option(False, "--judge", help="Only evaluate the stored runs, without running Linux."),
     collect: bool = typer.Option(False, "--collect", help="Run Linux only."),
 ) -> None:
     """Fit captures of Linux 6.1 over random paths, and judge estimates, intervals and predictions.

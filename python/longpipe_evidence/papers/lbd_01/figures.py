@@ -132,7 +132,10 @@ def buffer_gain(reproduction: TransferReproduction) -> Figure:
 
 
 def long_pipes(runs: pd.DataFrame) -> Figure:
-    """Draws utilization against W* beyond the paper, a panel per buffer; `runs` has a row per run of `beyond`."""
+    """Draws utilization against W*, for pipes longer than the paper's, with a panel per buffer.
+
+    `runs` has a row per run of `beyond`.
+    """
     buffers = list(dict.fromkeys(runs["buffer_bdp"]))
     figure = Figure(figsize=(11, 4.6), layout="constrained")
     panels = figure.subplots(1, len(buffers), sharey=True, squeeze=False)[0]

@@ -24,7 +24,8 @@ _OPERATORS: Final[dict[type[ast.AST], Callable[..., Any]]] = {
     ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
     ast.In: lambda value, values: value in values, ast.NotIn: lambda value, values: value not in values,
 }  # fmt: skip
-# Maximum length of a block of code [characters], largest number, and maximum length of a quoted expression.
+# Maximum length of a block of code [characters], largest integer of its results, and maximum length of a quoted
+# expression.
 _MAX_LETTERS: Final = 10_000
 _LARGEST: Final = 2**128
 _SHOWN: Final = 100

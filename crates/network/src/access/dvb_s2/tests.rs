@@ -96,7 +96,7 @@ fn a_saturated_carrier_sends_at_its_rate_without_headers() {
         carrier.arrive(Time(MS), 0, 1500);
         carrier.run_until(Time(10 * SECOND));
         let sent = 8 * 1500 * carrier.queues.left[0].len() as u64;
-        // Each frame has headers of a whole packet and of two fragments at most.
+        // Each frame has at most the headers of a whole packet and of two fragments.
         let share = sent as f64 / (10 * RATE_BPS) as f64;
         let least = 1.0 - (7.0 + 20.0 * 1500.0 / bytes as f64) / 1500.0;
         println!("{most}: {share}, at least {least}");

@@ -26,7 +26,7 @@ impl TrainPort {
         }
     }
 
-    /// Slow path of `advance`: completes the current batch, processes those before `number`, and starts `number`.
+    /// Slow path of `advance`: completes the current batch, processes those between it and `number`, and starts `number`.
     #[inline(never)]
     fn advance_slowly(&mut self, number: u64, time: Time) {
         self.look_up();

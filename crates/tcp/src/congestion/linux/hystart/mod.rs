@@ -85,8 +85,8 @@ impl Hystart {
         }
     }
 
-    /// Returns whether ACKs that do not increase the window must also be processed: SEARCH needs all deliveries,
-    /// including those that only duplicate ACKs report.
+    /// Returns whether duplicate ACKs must be processed, too: SEARCH needs all deliveries, also those that only
+    /// duplicate ACKs report.
     pub fn counts_duplicates(&self) -> bool {
         matches!(self, Hystart::Search(_))
     }
