@@ -37,7 +37,7 @@ fn account_of(port: &mut Port, line: &mut Line, cells: &mut Cells, in_flight: (u
             let report = router.fifo.report(line, now);
             (report, router.accounts_agree(line, now), router.fifo.rate)
         }
-        Port::ConstantRate(port) => (port.report(line, now), true, port.queue().rate()),
+        Port::ConstantRate(port) => (port.report(line, now, in_flight), true, port.queue().rate()),
         Port::VariableRate(port) => (port.report(now, in_flight), true, port.queue().rate()),
         Port::Delayed(delayed) => {
             let mut account = account_of(&mut delayed.port, line, cells, in_flight, now);

@@ -369,7 +369,7 @@ pub(crate) fn check_vbr(scenario: &Scenario, topology: &Topology) -> Result<(), 
 pub(crate) fn check_path(
     scenario: &Scenario,
     ends: &[LinkEnd],
-    field: &str,
+    field: impl FnOnce() -> String,
     route: &[usize],
 ) -> Result<(), ScenarioError> {
     let links = route
@@ -378,7 +378,7 @@ pub(crate) fn check_path(
     let total: u128 = links.map(u128::from).sum();
     if total > u128::from(MAX_PATH_DELAY) {
         return refuse(
-            field,
+            field(),
             format!(
                 "{} links of {} s in total",
                 route.len(),

@@ -22,25 +22,29 @@ pub struct LinkEnd {
 }
 
 /// Returns the first and last node of a route. Its links must be consecutive and connected by switches.
-pub(super) fn way_ends(scenario: &Scenario, field: &str, route: &[usize]) -> Result<(usize, usize), ScenarioError> {
+pub(super) fn way_ends(
+    scenario: &Scenario,
+    field: impl FnOnce() -> String,
+    route: &[usize],
+) -> Result<(usize, usize), ScenarioError> {
     let name = |node: usize| &scenario.nodes[node].name;
     if let Some(&link) = route.iter().find(|&&link| link >= scenario.links.len()) {
-        return refuse(field, link, "needs indices of links");
+        return refuse(field(), link, "needs indices of links");
     }
     let (Some(&first), Some(&last)) = (route.first(), route.last()) else {
-        return refuse(field, "no link", "needs at least one link");
+        return refuse(field(), "no link", "needs at least one link");
     };
     for pair in route.windows(2) {
         let (before, after) = (&scenario.links[pair[0]], &scenario.links[pair[1]]);
         if before.to != after.from {
             return refuse(
-                field,
+                field(),
                 format!("{} then {}", name(before.to), name(after.from)),
                 "needs each link to begin where the previous one ends",
             );
         }
         if scenario.is_host(before.to) {
-            return refuse(field, name(before.to), "needs switches between its two hosts");
+            return refuse(field(), name(before.to), "needs switches between its two hosts");
         }
     }
     Ok((scenario.links[first].from, scenario.links[last].to))

@@ -34,7 +34,7 @@ pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Res
         let name = if back { "return_route" } else { "route" };
         let mut first = None;
         for way in flow.ways(back) {
-            let ends = way_ends(scenario, &field(name), way)?;
+            let ends = way_ends(scenario, || field(name), way)?;
             let (begin, end) = *first.get_or_insert((way[0], ends.1));
             if way[0] != begin {
                 return refuse(

@@ -69,26 +69,27 @@ impl Topology {
         };
         for (index, flow) in scenario.flows.iter().enumerate() {
             check_flow(scenario, index, flow)?;
-            let (source, sink) = route_ends(scenario, &format!("flows[{index}].route"), &flow.route)?;
-            let back = route_ends(scenario, &format!("flows[{index}].return_route"), &flow.return_route)?;
+            let route = || format!("flows[{index}].route");
+            let return_route = || format!("flows[{index}].return_route");
+            let (source, sink) = route_ends(scenario, route, &flow.route)?;
+            let back = route_ends(scenario, return_route, &flow.return_route)?;
             if back != (sink, source) {
                 let names =
                     |(a, b): (usize, usize)| format!("{} to {}", scenario.nodes[a].name, scenario.nodes[b].name);
                 return refuse(
-                    format!("flows[{index}].return_route"),
+                    return_route(),
                     names(back),
                     format!("needs to lead from {}", names((sink, source))),
                 );
             }
             routes::check(scenario, index, flow)?;
-            topology.add_circuit(scenario, &format!("flows[{index}].route"), flow.ways(false), Class::Ubr)?;
-            let field = format!("flows[{index}].return_route");
-            topology.add_circuit(scenario, &field, flow.ways(true), Class::Ubr)?;
+            topology.add_circuit(scenario, route, flow.ways(false), Class::Ubr)?;
+            topology.add_circuit(scenario, return_route, flow.ways(true), Class::Ubr)?;
         }
         for (index, source) in scenario.vbr.iter().enumerate() {
-            let field = format!("vbr[{index}].route");
-            route_ends(scenario, &field, &source.route)?;
-            topology.add_circuit(scenario, &field, std::iter::once(&source.route[..]), Class::Vbr)?;
+            let field = || format!("vbr[{index}].route");
+            route_ends(scenario, field, &source.route)?;
+            topology.add_circuit(scenario, field, std::iter::once(&source.route[..]), Class::Vbr)?;
         }
         topology.find_unshared(scenario);
         check_vbr(scenario, &topology)?;
@@ -177,7 +178,7 @@ impl Topology {
     fn add_circuit<'a>(
         &mut self,
         scenario: &Scenario,
-        field: &str,
+        field: impl FnOnce() -> String + Copy,
         routes: impl Iterator<Item = &'a [usize]>,
         class: Class,
     ) -> Result<(), ScenarioError> {
@@ -186,7 +187,7 @@ impl Topology {
             check_path(scenario, &self.ends, field, route)?;
             if self.steps.len() + route.len() >= HOST.index() {
                 return refuse(
-                    field,
+                    field(),
                     format!("{} links", route.len()),
                     "needs fewer than 4 billion links in all routes",
                 );
@@ -284,11 +285,15 @@ pub(crate) fn usual_interval(scenario: &Scenario, topology: &Topology, cell_by_c
 }
 
 /// Returns the first and last node of a route, which must connect two hosts through switches.
-fn route_ends(scenario: &Scenario, field: &str, route: &[usize]) -> Result<(usize, usize), ScenarioError> {
+fn route_ends(
+    scenario: &Scenario,
+    field: impl FnOnce() -> String + Copy,
+    route: &[usize],
+) -> Result<(usize, usize), ScenarioError> {
     let ends = way_ends(scenario, field, route)?;
     for node in [ends.0, ends.1] {
         if !scenario.is_host(node) {
-            return refuse(field, &scenario.nodes[node].name, "needs a host at either end");
+            return refuse(field(), &scenario.nodes[node].name, "needs a host at either end");
         }
     }
     Ok(ends)

@@ -152,6 +152,7 @@ impl Port {
     /// Returns, for probes, the arrival time of a packet that leaves an egress queue; None at hosts.
     pub fn arrival_of(&self, queued: &QueuedPacket) -> Option<Time> {
         match self {
+            Port::ConstantRate(port) if port.queue().is_host() => None,
             Port::VariableRate(port) if port.queue().is_host() => None,
             Port::Access(place) if place.host => None,
             _ => Some(queued.arrival),
@@ -196,7 +197,7 @@ impl NewPort<'_> {
         let link = self.link();
         if let Some(place) = cells.place(Link::new(self.index)) {
             (Port::Access(place), Repeats::Never)
-        } else if link.varies() || self.scenario.has_queue_at_host(link) || link.is_conditioned() {
+        } else if link.varies() || link.is_conditioned() || self.is_limited_fifo_at_host() {
             (self.changing(), Repeats::Never)
         } else {
             self.constant()
@@ -211,7 +212,12 @@ impl NewPort<'_> {
         self.scenario.is_host(self.link().from)
     }
 
-    /// Creates the port of a link that changes over time or has conditioners, or of a host with a queue.
+    fn is_limited_fifo_at_host(&self) -> bool {
+        self.scenario.has_queue_at_host(self.link()) && self.link().policy.depends_on_occupancy_only()
+    }
+
+    /// Creates the port of a link that changes over time or has conditioners, or of a host with a FIFO queue of limited
+    /// length.
     fn changing(&self) -> Port {
         let link = self.link();
         let is_fifo = link.policy.depends_on_occupancy_only() && link.conditioners.is_empty();
@@ -242,6 +248,9 @@ impl NewPort<'_> {
     /// Creates the port of a link that never changes.
     fn constant(&self) -> (Port, Repeats) {
         let link = self.link();
+        if self.scenario.has_queue_at_host(link) {
+            return (self.constant_rate(Span(0)), Repeats::Never);
+        }
         if self.is_host() {
             let loss = self.loss();
             let repeats = if loss.is_none() {
@@ -259,8 +268,7 @@ impl NewPort<'_> {
         };
         if policy.serves() {
             let slack = Span(if self.may_act_late { link.delay_ps } else { 0 });
-            let port = Port::ConstantRate(Box::new(ConstantRatePort::new(self.egress_queue(), slack)));
-            return (port, Repeats::WhenAllowed);
+            return (self.constant_rate(slack), Repeats::WhenAllowed);
         }
         let port = self.router(policy);
         let repeats = match &port {
@@ -268,6 +276,10 @@ impl NewPort<'_> {
             _ => Repeats::WhenAllowed,
         };
         (port, repeats)
+    }
+
+    fn constant_rate(&self, slack: Span) -> Port {
+        Port::ConstantRate(Box::new(ConstantRatePort::new(self.egress_queue(), slack)))
     }
 
     fn interface(&self, loss: Option<Box<Loss>>) -> Port {

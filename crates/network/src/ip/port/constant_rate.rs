@@ -104,7 +104,7 @@ impl ConstantRatePort {
     ) -> Option<StartedTransmission> {
         match self.queue.arrive(now, packet, options) {
             Some(queued) => {
-                line.restart(now);
+                self.restart(line, now);
                 Some(self.begin(line, now, queued))
             }
             None => {
@@ -145,10 +145,19 @@ impl ConstantRatePort {
         if !self.queue.pass_idle(line.free(), now, packet) {
             return None;
         }
-        line.restart(now);
+        self.restart(line, now);
         self.ends = line.send(now, packet.bytes(), self.queue.rate());
         self.allow_passing(line, true);
         Some(self.ends + line.delay())
+    }
+
+    /// Prepares the idle line for a packet that arrives at `now`. If its last departure was at the same time, a router,
+    /// but no host, discards the rounding error of that departure.
+    #[inline]
+    fn restart(&self, line: &mut Line, now: Time) {
+        if !self.queue.is_host() {
+            line.restart(now);
+        }
     }
 
     #[inline]
@@ -210,12 +219,13 @@ impl ConstantRatePort {
         Some(self.queue.drops_none_before(free).clamp(free, latest))
     }
 
-    /// Returns the counters at `now`, the end of the run.
-    pub fn report(&mut self, line: &mut Line, now: Time) -> PacketReport {
+    /// Returns the counters at `now`, the end of the run. `on_wire` is the number of packets and bytes whose transmission
+    /// has started but that have not arrived; a host's packets count as held until they arrive.
+    pub fn report(&mut self, line: &mut Line, now: Time, on_wire: (u64, u64)) -> PacketReport {
         if let Some(at) = self.due(line, now) {
             let begun = self.act(line, at);
             debug_assert!(begun.is_none(), "an event was due");
         }
-        self.queue.report(now)
+        self.queue.report_at_host(now, self.queue.backlog(), on_wire)
     }
 }

@@ -869,7 +869,7 @@ impl EgressQueue {
     }
 
     /// Returns the counters at `now`, the end of the run.
-    pub fn report(&mut self, now: Time) -> PacketReport {
+    pub fn report(&self, now: Time) -> PacketReport {
         let (packets_held, bytes_held) = self.held();
         let packet_time = self
             .packet_time
@@ -882,6 +882,19 @@ impl EgressQueue {
             shaper_bytes: self.disc.charged_bytes(),
             ..self.report
         }
+    }
+
+    /// Like `report`, for a port that forwards a packet when its transmission starts: a host's packets count as held
+    /// until they arrive. `waiting` and `on_wire` are the numbers of packets and bytes whose transmission has not
+    /// started, and that have not arrived.
+    pub fn report_at_host(&self, now: Time, waiting: (u64, u64), on_wire: (u64, u64)) -> PacketReport {
+        let mut report = self.report(now);
+        if report.host {
+            let held = (waiting.0 + on_wire.0, waiting.1 + on_wire.1);
+            report.hold_on_wire((held.0 - report.packets_held, held.1 - report.bytes_held));
+            report.utilization = self.rate().share_used(report.bytes_out, now);
+        }
+        report
     }
 
     /// Returns the credits of the token buckets at `now`, the end of the run: of the policers in order, then of the

@@ -350,12 +350,7 @@ impl VariableRatePort {
     /// packets and bytes whose transmission has started but that have not arrived; a host's packets count as held until
     /// they arrive.
     pub fn report(&mut self, now: Time, on_wire: (u64, u64)) -> PacketReport {
-        let mut report = self.queue.report(now);
-        if report.host {
-            let waiting = self.not_on_wire();
-            let held = (waiting.0 + on_wire.0, waiting.1 + on_wire.1);
-            report.hold_on_wire((held.0 - report.packets_held, held.1 - report.bytes_held));
-        }
+        let mut report = self.queue.report_at_host(now, self.not_on_wire(), on_wire);
         self.counted.lost_outage = self.queue.lost_outage();
         let counted = wire_losses::complete(&mut report, self.counted, &mut self.transmitter, now);
         report.motion = self.varies.then_some(counted);
