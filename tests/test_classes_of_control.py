@@ -19,7 +19,7 @@ import pytest
 from cluster import cluster
 from jobs import expected, outcomes
 from longpipe import Ack, Control, Event, Grant, Interval, RunError, Scenario, ScenarioError, simulate
-from longpipe.controls import classes, isolation
+from longpipe.controls import class_checks, classes, isolation
 from longpipe.controls.compiled import state_type
 from longpipe.controls.identity import identity
 from longpipe.design import Design, Factor
@@ -70,7 +70,7 @@ def test_numba_compiles_hooks_that_give_the_same_bits() -> None:
     pytest.importorskip("numba")
     scenario = with_class(f"{FILE}:CompiledAimd", LOSSY, beta=0.7)
     assert simulate(scenario).state_hash == simulate(with_class(f"{FILE}:Aimd", LOSSY, beta=0.7)).state_hash
-    cls = classes.find(f"{FILE}:CompiledAimd").cls
+    cls = classes.load(f"{FILE}:CompiledAimd").cls
     assert cls is not None
     assert vars(cls)["on_ack"].address(state_type(cls.state_fields)) != 0
 
@@ -169,7 +169,7 @@ def test_acks_report_reordering_and_no_losses() -> None:
 )
 def test_intervals_are_times_round_trips_or_acks(text: str, kind: str, number: float) -> None:
     counting = type("Counting", (Control,), {"interval": text, "on_interval": lambda self, interval: None})
-    assert classes._interval(counting, "Counting") == (kind, number)
+    assert class_checks.interval_of(counting, "Counting") == (kind, number)
     assert simulate(with_class(counting).with_(duration="1 s")).efficiency > 0.1
 
 
@@ -238,7 +238,7 @@ def test_identity_of_a_class_covers_code_and_references(tmp_path: Path) -> None:
     copied.write_text(copied.read_text().replace("else ack.mss * ack.mss", "else 2 * ack.mss * ack.mss"))
     assert with_class(f"{copied}:Aimd").digest() != first.digest()
     # A scenario that is written to a file contains the class's digest.
-    classes._known.pop(str(first.resolved["flows"][0]["tcp"]["congestion"]["digest"]), None)
+    classes._classes.pop(str(first.resolved["flows"][0]["tcp"]["congestion"]["digest"]), None)
     with pytest.raises(ScenarioError, match=r"tcp\.congestion: digest: .*; needs the unchanged class, or no digest"):
         Scenario.from_toml(first.to_toml().replace(str(FILE), str(copied)))
     assert Scenario.from_toml(first.to_toml()).digest() == first.digest()
@@ -281,7 +281,7 @@ def test_version_replaces_the_digest_of_the_code() -> None:
 
 def test_every_process_gives_a_class_the_same_identity() -> None:
     code = (
-        "import sys; from longpipe.controls.classes import find; print(*(find(target).digest for target in "
+        "import sys; from longpipe.controls.classes import load; print(*(load(target).digest for target in "
         "sys.argv[1:]))"
     )
     targets = [f"{FILE}:Aimd", f"{FILE}:CompiledAimd"]
@@ -290,7 +290,7 @@ def test_every_process_gives_a_class_the_same_identity() -> None:
             [sys.executable, "-c", code, *targets], capture_output=True, check=True, text=True, timeout=60,
             env={**os.environ, "PYTHONHASHSEED": seed},
         )  # fmt: skip
-        assert done.stdout.split() == [classes.find(target).digest for target in targets]
+        assert done.stdout.split() == [classes.load(target).digest for target in targets]
 
 
 def test_stored_run_is_readable_without_its_class(tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ def test_stored_run_is_readable_without_its_class(tmp_path: Path) -> None:
         store.keep(result, 1.0)
         text = scenario.to_toml()
         file.unlink()
-        classes._known.clear()
+        classes._classes.clear()
         stored = store.load(Scenario.from_toml(text), 1)
         assert stored is not None
         assert stored.state_hash == result.state_hash
@@ -312,7 +312,7 @@ def test_stored_run_is_readable_without_its_class(tmp_path: Path) -> None:
 
 
 def test_a_class_is_a_level_of_a_design_that_a_study_stores(tmp_path: Path) -> None:
-    cls = classes.find(f"{FILE}:Aimd").cls
+    cls = classes.load(f"{FILE}:Aimd").cls
     assert cls is not None
     name = f"{cls.__module__}:Aimd"
     field = "network.group.0.tcp.congestion"
@@ -548,8 +548,8 @@ MISSPELT = {
 
 def test_each_setting_of_a_class_is_known() -> None:
     set_by_longpipe = {"ecn", "state", "_seed"}
-    assert inspect.get_annotations(Control).keys() - set_by_longpipe == classes._SETTINGS.keys()
-    assert {setting for _, setting in MISSPELT.values()} == classes._SETTINGS.keys()
+    assert inspect.get_annotations(Control).keys() - set_by_longpipe == class_checks.SETTINGS.keys()
+    assert {setting for _, setting in MISSPELT.values()} == class_checks.SETTINGS.keys()
 
 
 @pytest.mark.parametrize("attribute", MISSPELT)
@@ -572,9 +572,9 @@ def test_own_attributes_of_a_class_are_permitted() -> None:
         "window": 10,
         "versions": (1, 2),
     }
-    assert classes.find(type("Mine", (Defaults,), own)).cls is not None
+    assert classes.load(type("Mine", (Defaults,), own)).cls is not None
     # An attribute that a superclass has is spelt correctly.
-    assert classes.find(type("Mine", (Defaults,), {"paces": True, "measures_rate": True})).cls is not None
+    assert classes.load(type("Mine", (Defaults,), {"paces": True, "measures_rate": True})).cls is not None
 
 
 def test_parameters_are_rejected_by_name() -> None:

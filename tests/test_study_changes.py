@@ -262,7 +262,7 @@ def test_edited_class_is_rerun_from_the_shell(edit: Callable[[], None], monkeypa
         shown = run("study", action, "loop", "--store", "s.db")
         assert (shown.returncode, shown.stderr) == (0, read.stderr)
     with monkeypatch.context() as other_process:
-        other_process.setattr(classes, "_known", {})
+        other_process.setattr(classes, "_classes", {})
         bundle = run("study", "export", "loop", "--bundle", "b.zip", "--store", "s.db")
     assert bundle.returncode != 0
     assert bundle.stderr.startswith(

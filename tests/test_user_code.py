@@ -51,7 +51,7 @@ def hostile(text: str, statement: str, place: str, tmp_path: Path) -> Path:
 def test_class_whose_file_does_not_return_is_rejected(statement: str, place: str, tmp_path: Path) -> None:
     path = hostile(CLASS, statement, place, tmp_path)
     with pytest.raises(ScenarioError, match=HOSTILE[statement]) as caught:
-        classes.find(f"{path}:A")
+        classes.load(f"{path}:A")
     assert "code.py:" in str(caught.value)
     assert len(caught.value.problems) == 1
 
@@ -110,7 +110,7 @@ def test_code_that_stops_the_error_of_the_limit_is_ended(tmp_path: Path) -> None
         "for _ in range(2):\n    try:\n        while True: pass\n    except BaseException: pass\nwhile True: pass\n"
     )
     with pytest.raises(ScenarioError, match="does not return"):
-        classes.find(f"{path}:A")
+        classes.load(f"{path}:A")
 
 
 class Reads(Control):

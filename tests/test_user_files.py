@@ -13,6 +13,7 @@ import pytest
 
 from longpipe import Control, Scenario, ScenarioError, simulate
 from longpipe.controls import classes
+from longpipe.controls.class_pickles import unpickle_class
 from longpipe.measures.functions import FunctionMeasure
 from longpipe.user_code import file_modules
 
@@ -78,7 +79,7 @@ def folder(path: Path, gain: float = 1.0, *, rule: str = "2 * gain") -> Path:
 
 
 def digest(file: Path, name: str = "Own") -> str:
-    return classes.find(f"{file}:{name}").digest
+    return classes.load(f"{file}:{name}").digest
 
 
 def acked(cls: Any) -> float | None:  # noqa: ANN401 - a class of the user
@@ -92,7 +93,7 @@ def acked(cls: Any) -> float | None:  # noqa: ANN401 - a class of the user
 
 def test_files_of_equal_names_in_two_folders_import_their_own_siblings(tmp_path: Path) -> None:
     first, second = folder(tmp_path / "a"), folder(tmp_path / "b", gain=3.0)
-    own = [classes.find(f"{file}:Own").cls for file in (first, second, first)]
+    own = [classes.load(f"{file}:Own").cls for file in (first, second, first)]
     assert [acked(cls) for cls in own] == [12.0, 16.0, 12.0]
     assert own[0] is own[2]
 
@@ -123,7 +124,7 @@ def test_a_machine_without_the_folder_gets_the_siblings_with_the_class(
     monkeypatch.setattr(file_modules, "_known", {})
     for name in [name for name in sys.modules if name.startswith("longpipe_file_")]:
         monkeypatch.delitem(sys.modules, name)
-    assert acked(classes._unpickled(content)) == 16.0
+    assert acked(unpickle_class(content)) == 16.0
 
 
 def test_a_machine_without_the_modules_gets_them_with_the_class(
@@ -134,11 +135,11 @@ def test_a_machine_without_the_modules_gets_them_with_the_class(
     )
     (tmp_path / "mine_faster.py").write_text("from mine_base import Base\n\n\nclass Faster(Base):\n    paces = True\n")
     monkeypatch.chdir(tmp_path)
-    content = classes.content(classes.find("mine_faster:Faster").digest)
+    content = classes.content(classes.load("mine_faster:Faster").digest)
     assert content is not None
     for name in ("mine_base", "mine_faster"):
         monkeypatch.delitem(sys.modules, name)
-    assert classes._unpickled(content).base == "cubic"
+    assert unpickle_class(content).base == "cubic"
 
 
 def test_digest_depends_on_siblings_but_not_on_the_folder(tmp_path: Path) -> None:
@@ -177,7 +178,7 @@ def test_import_error_names_sibling_and_line(tmp_path: Path) -> None:
     file = folder(tmp_path / "a")
     file.write_text("from helper import Nothing\n")
     with pytest.raises(ScenarioError, match=r"own\.py:1: ImportError: cannot import name 'Nothing' from 'helper' \("):
-        classes.find(f"{file}:Own")
+        classes.load(f"{file}:Own")
 
 
 def test_the_standard_library_is_not_hidden_by_a_file(tmp_path: Path) -> None:

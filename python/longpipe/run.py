@@ -138,7 +138,7 @@ def check_seed(seed: int) -> None:
 def register_classes(scenario: Scenario) -> None:
     """Registers in the core the classes that a scenario uses as controllers."""
     if modules := modules_of(scenario.resolved):
-        from longpipe.controls.classes import register
+        from longpipe.controls.class_registration import register
         from longpipe.scenario.class_bases import base_settings
 
         register(modules, base_settings)
@@ -148,7 +148,7 @@ def control_error(error: _core.ControlError) -> RunError:
     """Returns the error of a class or a module in one line."""
     if len(error.args) == 1:
         return RunError(str(error))
-    from longpipe.controls.classes import failure
+    from longpipe.controls.hook_errors import failure
 
     return RunError(failure(*error.args))
 

@@ -245,8 +245,8 @@ class _Watch:
     def _name_hook(self, what: str) -> None:
         """Sends the place of a call of a class in Python that never returns; other calls have no place."""
         # Only a process with a class has loaded this module.
-        classes = sys.modules.get("longpipe.controls.classes")
+        hook_errors = sys.modules.get("longpipe.controls.hook_errors")
         frame = sys._current_frames().get(threading.main_thread().ident or 0)
-        if classes is not None and (place := classes.place_in_hook(frame, what)) is not None:
+        if hook_errors is not None and (place := hook_errors.place_in_hook(frame, what)) is not None:
             # The main thread is in the hook, so it does not write.
             _send(self._answers, ("hangs", place))

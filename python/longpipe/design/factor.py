@@ -122,9 +122,9 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - any value of a field
     """
     if isinstance(value, type):
         # Imported on demand, because it loads packages that only classes need.
-        from longpipe.controls.classes import find
+        from longpipe.controls.classes import load
 
-        known_class = find(value)
+        known_class = load(value)
         return {"kind": "python", "class": known_class.name, "digest": known_class.digest}
     if isinstance(value, Mapping):
         if isinstance(value.get("class"), type):

@@ -3,7 +3,7 @@
 import json
 from typing import Final
 
-from longpipe.controls.classes import FIELD
+from longpipe.controls.class_imports import FIELD
 from longpipe.controls.control import Control
 from longpipe.errors import ScenarioError, nearest
 from longpipe.scenario import Scenario

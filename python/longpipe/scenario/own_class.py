@@ -9,7 +9,7 @@ from longpipe.scenario.digests import is_renewed
 from longpipe.scenario.own_control import Known, OwnControl, Value
 
 if TYPE_CHECKING:
-    from longpipe.controls.classes import Known as KnownClass
+    from longpipe.controls.classes import KnownClass
 
 
 class Python(OwnControl):
@@ -58,12 +58,13 @@ class Python(OwnControl):
         return self.class_
 
     def _find(self) -> str:
-        from longpipe.controls.classes import check_parameters
+        from longpipe.controls.class_checks import check_parameters
 
         # A class of a file is identified by what the file contains now, any other one by the digest, if it is known.
         digest = None if is_renewed() and self.class_.partition(":")[0].endswith(".py") else self.digest
         control = _found(self.class_, digest)
-        check_parameters(control, self.parameters)
+        if control.cls is not None:
+            check_parameters(control.cls, control.name, self.parameters)
         if control.is_policy:
             # Models are frozen, so that an assignment would fail.
             self.__dict__["policy"] = True
@@ -78,12 +79,12 @@ class Python(OwnControl):
 
 
 def _found(target: str | type, digest: str | None = None) -> "KnownClass":
-    """Returns a class by its name or digest, or a class itself, with an existing base; see `controls.classes.find`."""
+    """Returns a class by its name or digest, or a class itself, with an existing base; see `controls.classes.load`."""
     # Imported here because few scenarios need them.
-    from longpipe.controls.classes import find
+    from longpipe.controls.classes import load
     from longpipe.scenario.class_bases import check_base
 
-    control = find(target, digest)
+    control = load(target, digest)
     if control.cls is not None:
         check_base(control.cls, control.name)
     return control

@@ -283,7 +283,7 @@ def _with_controls(
     resolved: str, seed: int, memory: str | None, controls: Sequence[BundledControl], _progress: object
 ) -> str:
     """Runs a scenario in the process that exists for its controllers."""
-    from longpipe.controls.classes import register
+    from longpipe.controls.class_registration import register
     from longpipe.run import control_error
     from longpipe.scenario.class_bases import base_settings
 

@@ -1,7 +1,7 @@
 //! Registry of the congestion controllers that users write as Python classes.
 //!
-//! `longpipe.controls.classes` inspects a class and registers its description here under a digest, before the first run
-//! that uses it. Scenarios refer to the class by that digest.
+//! `longpipe.controls.class_registration` registers the description of a class here under a digest, before the first
+//! run that uses it. Scenarios refer to the class by that digest.
 
 use crate::compiled::Compiled;
 use crate::errors::ScenarioError;
@@ -57,7 +57,7 @@ pub(super) enum Implementation {
     Compiled(Compiled),
 }
 
-/// Description of a class by `longpipe.controls.classes`.
+/// Description of a class by `longpipe.controls.class_registration`.
 #[derive(Debug)]
 pub(super) struct Class {
     /// Name of the class in messages.
