@@ -19,10 +19,12 @@ from longpipe import Factor, Scenario, ScenarioError
 from longpipe.advise.advise import Advice, advise
 from longpipe.advise.answer import Answer
 from longpipe.advise.budget import Budget
+from longpipe.advise.certifying import certifying_zone
 from longpipe.advise.quantities import quantity
 from longpipe.advise.question import Question, tolerance
 from longpipe.advise.ranges import Uncertain, situations
-from longpipe.advise.selection import NO_VALUE, WORSE, Allowances, Selection, continuation
+from longpipe.advise.selection import NO_VALUE, WORSE, Allowances, Elimination, Selection, continuation
+from longpipe.advise.sensitivity import compared_situations, effects, shifts
 from longpipe.advise.tables import alternatives
 from longpipe.advise.templates import gateway
 from longpipe.advise.theory import rules
@@ -246,8 +248,8 @@ def test_sensitivity_of_the_answer_compares_equal_seeds() -> None:
         selection.add({i: [row[replication], 0.02] for i, row in enumerate(objectives)})
     found = Answer(Advice(question(first=3), values, selection, 0.5, spent=False, budget="", runs=15))
     assert (found.choice, found.runner_up) == (0, found.difference(1))
-    assert {shift.choice for shift in found.shifts} == {0}
-    (buffer, (_, best_of_buffer)), (queue, (_, best_of_queue)) = ((one.factor, one.best) for one in found.effects)
+    assert {shift.choice for shift in shifts(found)} == {0}
+    (buffer, (_, best_of_buffer)), (queue, (_, best_of_queue)) = ((one.factor, one.best) for one in effects(found))
     assert {buffer: best_of_buffer, queue: best_of_queue} == {
         "buffer": ("2 BDP", found.difference(1)),
         "queue": ("fq-codel", found.difference(2)),
@@ -307,8 +309,9 @@ def test_complete_replications_are_compared_when_the_budget_ends() -> None:
 
 def test_uncertified_answer_names_the_smallest_certified_zone() -> None:
     found = answered(budget="16 runs", limits=(), zone="1 kbit/s")
-    assert found.certifying is not None
-    zone, choice = found.certifying
+    certifying = certifying_zone(found)
+    assert certifying is not None
+    zone, choice = certifying
     goal = found.advice.question.goal
     text = confidence(found)
     assert "These limits certify nothing" in text
@@ -323,7 +326,7 @@ def test_uncertified_answer_names_the_smallest_certified_zone() -> None:
 
 def test_without_a_decision_on_a_limit_no_zone_certifies() -> None:
     found = answered(budget="16 runs", limits=("datagrams:call.p95 < 22 ms",), tolerance="0.1 us")
-    assert (found.choice, found.certifying) == (3, None)
+    assert (found.choice, certifying_zone(found)) == (3, None)
     assert "No --zone would certify an answer with these runs, because a limit is undecided" in confidence(found)
 
 
@@ -372,7 +375,7 @@ def test_shortfall_bound_does_not_exceed_the_value() -> None:
 @given(st.floats(0.001, 1))
 def test_shifted_limits_of_shares_stay_below_one(limit: float) -> None:
     found = unfinished([1.0, 2.0], [1.0, 2.0], [1.0, 2.0], [1.0, 2.0], limits=(f"efficiency > {limit:.4f}",))
-    shifted = [float(shift.limit.partition("> ")[2]) for shift in found.shifts]
+    shifted = [float(shift.limit.partition("> ")[2]) for shift in shifts(found)]
     assert all(one <= 1 for one in shifted)
 
 
@@ -393,7 +396,7 @@ def test_eliminated_alternative_is_worse_only_if_its_interval_is() -> None:
     selection = Selection(4, Allowances(0.05, 5, (0.001,), 3))
     for replication in range(4):
         selection.add({i: [row[replication], 0.02] for i, row in enumerate(rows)})
-    selection.eliminated |= {1: (4, WORSE), 2: (4, WORSE), 3: (4, WORSE)}
+    selection.eliminated |= dict.fromkeys((1, 2, 3), Elimination(4, WORSE))
     found = Answer(Advice(question(first=3), values, selection, 0.5, spent=False, budget="", runs=16))
     assert found.choice == 0
     assert [found.state(one).split(",")[0] for one in (1, 2, 3)] == ["equal", "not better", "worse"]
@@ -474,7 +477,7 @@ def test_worst_case_of_uncertain_inputs_decides() -> None:
     assert values.shape[1:] == (3, 2)
     assert np.array_equal(found.rows[0][:, 0], values[:, :, 0].min(axis=1))
     assert np.array_equal(found.rows[0][:, 1], values[:, :, 1].max(axis=1))
-    assert len(found.by_situation) == 3
+    assert len(compared_situations(found)) == 3
 
 
 def test_an_interrupted_advice_continues_from_its_stored_runs() -> None:

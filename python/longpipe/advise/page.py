@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from longpipe import _core
-from longpipe.advise import words
+from longpipe.advise import sensitivity, words
 from longpipe.advise.quantities import shown
 from longpipe.advise.tables import alternatives, runs
 from longpipe.pictures.saving import to_svg
@@ -109,10 +110,12 @@ def _situations(answer: Answer) -> Iterator[Grid]:
     )
     rows = tuple(
         (
-            *(Cell(str(value)) for value in fields.values()),
-            Cell(f"none {words.acceptable(answer)}" if best is None else words.levels(answer, best)),
-            Cell(shown(question.goal, lost), lost if lost == lost else None),
+            *(Cell(str(value)) for value in situation.fields.values()),
+            Cell(
+                f"none {words.acceptable(answer)}" if situation.best is None else words.levels(answer, situation.best)
+            ),
+            Cell(shown(question.goal, situation.loss), None if math.isnan(situation.loss) else situation.loss),
         )
-        for fields, best, lost in answer.by_situation
+        for situation in sensitivity.compared_situations(answer)
     )
     yield Grid("situations", "The best alternative in each situation, by means", heads, rows)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from longpipe.errors import ScenarioError
 from longpipe.measures import expressions
 from longpipe.measures.dimensions import NUMBER, same_dimension
 from longpipe.measures.measure import Measure
 from longpipe.measures.readable import INDEXES
 from longpipe.report.parts import number
+
+if TYPE_CHECKING:
+    from longpipe.measures.requirements import Requirement
 
 
 def is_share(measure: Measure) -> bool:
@@ -29,6 +34,11 @@ def shown(measure: Measure, value: float) -> str:
     """Formats a value of a measure in its unit."""
     text = number(value / measure.scale)
     return f"{text} {unit(measure)}" if unit(measure) else text
+
+
+def limit_text(limit: Requirement) -> str:
+    """Formats a limit: "datagrams:call.p95 < 30 ms"."""
+    return f"{limit.measure.name} {limit.sign} {shown(limit.measure, limit.limit)}"
 
 
 def quantity(measure: Measure, text: str, option: str) -> tuple[float, bool]:

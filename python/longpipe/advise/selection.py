@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,16 @@ FEWEST: Final = 3
 # value.
 WORSE: Final = -1
 NO_VALUE: Final = -2
+
+
+class Elimination(NamedTuple):
+    """The number of replications before an elimination, and its reason: the index of a limit, WORSE or NO_VALUE.
+
+    An alternative is also eliminated because of a limit if the limited measure has no value.
+    """
+
+    replications: int
+    reason: int
 
 
 @dataclass(frozen=True)
@@ -68,8 +78,7 @@ class Selection:
     allowances: Allowances
     replications: int = 0
     alive: list[int] = field(init=False)
-    # Replications after which an alternative was eliminated, and the reason: index of the limit, WORSE or NO_VALUE.
-    eliminated: dict[int, tuple[int, int]] = field(default_factory=dict)
+    eliminated: dict[int, Elimination] = field(default_factory=dict)
     _passed: set[tuple[int, int]] = field(default_factory=set)
     _rows: list[Numbers] = field(default_factory=list)
 
@@ -102,7 +111,8 @@ class Selection:
             missing = [index for index, value in enumerate(rows[alternative]) if not math.isfinite(value)]
             if missing:
                 self.alive.remove(alternative)
-                self.eliminated[alternative] = (self.replications, missing[0] - 1 if missing[0] else NO_VALUE)
+                reason = missing[0] - 1 if missing[0] else NO_VALUE
+                self.eliminated[alternative] = Elimination(self.replications, reason)
         self.replications += 1
         for alternative in self.alive:
             self._sums[alternative] += rows[alternative]
@@ -145,7 +155,7 @@ class Selection:
                     self._passed.add((alternative, limit))
                 elif margin <= -bound:
                     self.alive.remove(alternative)
-                    self.eliminated[alternative] = (self.replications, limit)
+                    self.eliminated[alternative] = Elimination(self.replications, limit)
                     break
 
     def _compare(self) -> None:
@@ -170,7 +180,7 @@ class Selection:
             beaten.remove(max(winners, key=lambda alternative: float(self._sums[alternative, 0])))
         for alternative in beaten:
             self.alive.remove(alternative)
-            self.eliminated[alternative] = (self.replications, WORSE)
+            self.eliminated[alternative] = Elimination(self.replications, WORSE)
 
     def outlook(self, errors: float = 0.0) -> int:
         """Returns how many more observations, of all survivors together, the selection needs if means do not change.

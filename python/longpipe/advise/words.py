@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from longpipe.advise.answer import limit_text
-from longpipe.advise.quantities import shown, unit
+from longpipe.advise import sensitivity
+from longpipe.advise.certifying import certifying_zone
+from longpipe.advise.quantities import limit_text, shown, unit
 from longpipe.advise.question import tolerance
 from longpipe.advise.theory import rules
 from longpipe.cautions.overload import overloads
@@ -129,7 +130,7 @@ def _certifying(answer: Answer) -> str:
     """Returns the zone with which the runs would suffice; "" before the first comparison."""
     if answer.advice.selection is None:
         return ""
-    certifying = answer.certifying
+    certifying = certifying_zone(answer)
     if certifying is None:
         return (
             " No --zone would certify an answer with these runs, because a limit is undecided; a larger --tolerance "
@@ -226,7 +227,7 @@ def changes(answer: Answer) -> Iterator[str]:
 
 def _factors(answer: Answer) -> Iterator[str]:
     """Yields a line per factor of which other levels cost something: its share of the variation, and the costs."""
-    for effect in answer.effects:
+    for effect in sensitivity.effects(answer):
         costs = []
         for level, best in effect.best:
             if best is None:
@@ -240,7 +241,7 @@ def _factors(answer: Answer) -> Iterator[str]:
 
 def _limits(answer: Answer) -> Iterator[str]:
     """Yields a line per change of a limit that would change the choice."""
-    for shift in answer.shifts:
+    for shift in sensitivity.shifts(answer):
         if shift.choice != answer.choice:
             other = "no alternative" if shift.choice is None else levels(answer, shift.choice)
             yield f"with {shift.limit}: {other}, according to the means"
@@ -248,14 +249,16 @@ def _limits(answer: Answer) -> Iterator[str]:
 
 def _situations(answer: Answer) -> Iterator[str]:
     """Yields the situations without an acceptable alternative, and the one in which the choice loses most."""
-    for fields, best, _ in answer.by_situation:
-        if best is None:
-            yield f"at {_fields(fields)} no alternative {acceptable(answer)}"
-    losses = [situation for situation in answer.by_situation if situation[2] > 0]
-    if losses:
-        fields, best, lost = max(losses, key=lambda situation: situation[2])
-        against = "" if best is None else f" against {levels(answer, best)}"
-        yield f"the largest loss is at {_fields(fields)}: {shown(answer.advice.question.goal, lost)}{against}"
+    situations = sensitivity.compared_situations(answer)
+    for situation in situations:
+        if situation.best is None:
+            yield f"at {_fields(situation.fields)} no alternative {acceptable(answer)}"
+    losing = [situation for situation in situations if situation.loss > 0]
+    if losing:
+        worst = max(losing, key=lambda situation: situation.loss)
+        loss = shown(answer.advice.question.goal, worst.loss)
+        against = "" if worst.best is None else f" against {levels(answer, worst.best)}"
+        yield f"the largest loss is at {_fields(worst.fields)}: {loss}{against}"
 
 
 def _fields(fields: dict[str, object]) -> str:
