@@ -19,9 +19,9 @@ from longpipe.errors import ScenarioError
 from longpipe.inputs import decode, read_bytes
 from longpipe.inputs.numbers import is_time, scaled, unix_ns
 from longpipe.inputs.text import encoding_of
-from longpipe.measured.fields import unix_of_date
 from longpipe.measured.json_text import RECORD_SEPARATOR, Placed, values
 from longpipe.measured.lines import Line, Lines, as_utf_8, is_utf_8
+from longpipe.measured.texts import unix_ns_of_date
 
 NEEDS: Final = "a file of a tool in docs/read.md"
 # One hour of irtt probes sent every 10 ms takes 300 MB after decompression; captures can be as large.
@@ -74,7 +74,7 @@ class _Clock:
         if match["unix"]:
             return unix_ns(match["unix"].replace(",", ".")) or 0
         if match["date"]:
-            return unix_of_date(match["date"].replace(",", ".")) or 0
+            return unix_ns_of_date(match["date"].replace(",", ".")) or 0
         seconds = scaled(match["second"].replace(",", "."), _NS) or 0
         at = (int(match["hour"]) * 60 + int(match["minute"])) * 60 * 10**9 + seconds
         if match["month"]:

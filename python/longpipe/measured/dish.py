@@ -14,10 +14,11 @@ from typing import Any, Final
 from longpipe.errors import ScenarioError, shown
 from longpipe.inputs.table import heads_of, table_of
 from longpipe.measured.content import Content
-from longpipe.measured.fields import LARGEST, decimal, get, unix_of_date
+from longpipe.measured.fields import LARGEST, get
 from longpipe.measured.lines import Texts
 from longpipe.measured.recording import Recording, Subject, kept, rates, series
 from longpipe.measured.runs import joined
+from longpipe.measured.texts import decimal, unix_ns_of_date
 
 NAME: Final = "get_history or get_status of a Starlink dish"
 # The lists of samples, by their names in JSON; those in CSV are in snake case.
@@ -145,7 +146,7 @@ def _of_csv(content: Content) -> tuple[int | None, _Samples]:
     table = table_of(content.file, Texts(content.lines), _NEEDS)
     places = {name: table.heads.index(snake) for name, snake in _LISTS.items() if snake in table.heads}
     for line, cells in table:
-        at = unix_of_date(cells[0])
+        at = unix_ns_of_date(cells[0])
         if at is None or (latest is not None and at < latest):
             raise ScenarioError(f"{content.file}:{line}: {_DATE} {shown(cells[0])}; needs increasing dates of ISO 8601")
         begin, latest = at if begin is None else begin, at

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from longpipe.errors import ScenarioError
 from longpipe.measured.content import Content
-from longpipe.measured.fields import decimal, get, number, optional, rows, text, unix_of_date
+from longpipe.measured.fields import get, items, number, optional, text
 from longpipe.measured.recording import Recording, Series, SeriesKind, Subject, kept, series
+from longpipe.measured.texts import decimal, unix_ns_of_date
 
 NAME: Final = "data of flent"
 # Units in flent's test definitions, each with the quantity and the factor to that quantity's unit.
@@ -42,11 +43,11 @@ def is_whole(value: object) -> bool:
 def read(content: Content) -> Recording:
     """Returns the series of a test: raw values with their own times if the file has them, otherwise the common grid."""
     document, value = content.json_values[0]
-    grid = rows(document, value, "x_values")
+    grid = items(document, value, "x_values")
     raw = get(value, "raw_values")
     begin = _first(raw)
     if begin is None:
-        begin = unix_of_date(text(value, "metadata", "T0") or text(value, "metadata", "TIME"))
+        begin = unix_ns_of_date(text(value, "metadata", "T0") or text(value, "metadata", "TIME"))
     subjects = []
     for name, results in value["results"].items():
         if not name.startswith(_NAMES) or name.endswith(_DERIVED):

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from longpipe.errors import ScenarioError, plain, shortened
 from longpipe.measured.content import Content
-from longpipe.measured.fields import get, number, optional, rows, text
+from longpipe.measured.fields import get, items, number, optional, text
 from longpipe.measured.json_text import Placed
 from longpipe.measured.recording import Moved, Recording, Subject, kept, rates, series
 from longpipe.measured.runs import joined
@@ -82,7 +82,7 @@ def _of_test(file: str, values: Placed) -> Recording:
     document, value = values[0]
     if get(value, "event") is None:
         intervals = [
-            (f"{document}: intervals[{k}]", interval) for k, interval in enumerate(rows(document, value, "intervals"))
+            (f"{document}: intervals[{k}]", interval) for k, interval in enumerate(items(document, value, "intervals"))
         ]
         start, end, error, name = get(value, "start"), get(value, "end"), text(value, "error"), "iperf3 JSON"
     else:
@@ -126,7 +126,7 @@ def _streams(intervals: Iterable[tuple[str, Any]]) -> dict[int, list[_Interval]]
     """Returns the intervals of each stream, by the number of its socket."""
     of_sockets: dict[int, list[_Interval]] = {}
     for interval_location, interval in intervals:
-        for k, stream in enumerate(rows(interval_location, interval, "streams")):
+        for k, stream in enumerate(items(interval_location, interval, "streams")):
             location = f"{interval_location}.streams[{k}]"
             of_socket = of_sockets.setdefault(int(number(location, stream, "socket")), [])
             of_socket.append(_interval(location, stream, of_socket[-1].end if of_socket else 0.0))

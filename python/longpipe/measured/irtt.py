@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from longpipe.errors import ScenarioError
 from longpipe.measured.content import Content
-from longpipe.measured.fields import get, number, optional, rows, text
+from longpipe.measured.fields import get, items, number, optional, text
 from longpipe.measured.one_way import clock_notes
 from longpipe.measured.recording import Recording, Subject, kept, series
 
@@ -29,7 +29,7 @@ def is_whole(value: object) -> bool:
 def read(content: Content) -> Recording:
     """Returns the probes of a session."""
     location, value = content.json_values[0]
-    trips = rows(location, value, "round_trips")
+    trips = items(location, value, "round_trips")
     if not trips:
         raise ScenarioError(f"{location}.round_trips: empty; needs the output of `irtt client -o`")
     probes = list(_probes(location, trips))

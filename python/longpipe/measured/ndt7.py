@@ -7,10 +7,11 @@ from typing import Final
 
 from longpipe.errors import ScenarioError
 from longpipe.measured.content import Content
-from longpipe.measured.fields import get, optional, rows, text, unix_of_date
+from longpipe.measured.fields import get, items, optional, text
 from longpipe.measured.json_text import Placed
 from longpipe.measured.recording import Recording, Subject, kept, rates, series
 from longpipe.measured.snapshots import is_reset, steps
+from longpipe.measured.texts import unix_ns_of_date
 
 NAME: Final = "ndt7 of M-Lab"
 _TESTS: Final = ("Download", "Upload")
@@ -73,8 +74,8 @@ def _of_archive(file: str, location: str, value: object) -> Recording:
     for test in _TESTS:
         of_test = get(value, test)
         if isinstance(of_test, dict):
-            begin = begin or unix_of_date(text(of_test, "StartTime"))
-            measured = rows(f"{location}: {test}", of_test, "ServerMeasurements")
+            begin = begin or unix_ns_of_date(text(of_test, "StartTime"))
+            measured = items(f"{location}: {test}", of_test, "ServerMeasurements")
             placed = [(f"{location}: {test}.ServerMeasurements[{k}]", message) for k, message in enumerate(measured)]
             subjects += _subjects(test.lower(), placed, test == "Download")
     return _recording(file, (location, value), subjects, begin)

@@ -8,8 +8,8 @@ from typing import Final
 from longpipe.errors import ScenarioError, shown
 from longpipe.measured.columns import Columns
 from longpipe.measured.content import Content
-from longpipe.measured.fields import decimal
 from longpipe.measured.recording import Recording, Subject, kept, series
+from longpipe.measured.texts import decimal
 
 NAME: Final = "trace of Pensieve"
 _ROW: Final = re.compile(r"(\d{1,12}(?:[.,]\d{1,20})?)[ \t]+(\d{1,12}(?:[.,]\d{1,20})?(?:[eE][+-]?\d{1,3})?)")

@@ -18,11 +18,12 @@ from longpipe.inputs.numbers import scaled
 from longpipe.measured import fields
 from longpipe.measured.columns import MAX_REQUESTS, Replies
 from longpipe.measured.content import Content
-from longpipe.measured.fields import NS, get
+from longpipe.measured.fields import get
 from longpipe.measured.lines import Line, Parts
 from longpipe.measured.ping import address_of
 from longpipe.measured.recording import Recording, Subject, kept, series_of
 from longpipe.measured.runs import joined
+from longpipe.measured.texts import NS_PER_SECOND, unix_ns_of_date
 
 if TYPE_CHECKING:
     import numpy as np
@@ -263,7 +264,7 @@ def _json_lines(content: Content) -> Iterator[tuple[int, str]]:
 def _json_line(location: str, kind: str, host: str, record: object) -> str:
     """Returns a line of fping's JSON output in the form of its text output."""
     if kind == "vSum":
-        values = [{"rtt": value} for value in fields.rows(location, record, "values")]
+        values = [{"rtt": value} for value in fields.items(location, record, "values")]
         return f"{host} : " + " ".join(
             "-" if value["rtt"] is None else _rtt(f"{location}.values", value) for value in values
         )
@@ -291,11 +292,11 @@ def _fping_ns(written: str) -> int | None:
 
     Dates without a time zone are read as UTC.
     """
-    if (time_ns := scaled(written, NS)) is not None:
+    if (time_ns := scaled(written, NS_PER_SECOND)) is not None:
         return time_ns
     with suppress(ValueError):
         written = datetime.strptime(written, _CTIME).isoformat()
-    return fields.unix_of_date(written)
+    return unix_ns_of_date(written)
 
 
 def _is_windows_head(line: str) -> bool:

@@ -17,10 +17,11 @@ from typing import Any, Final
 from longpipe.errors import ScenarioError, shown
 from longpipe.ip import HEADER_BYTES
 from longpipe.measured.content import Content
-from longpipe.measured.fields import LARGEST, decimal, get, number, optional, rows, text
+from longpipe.measured.fields import LARGEST, get, items, number, optional, text
 from longpipe.measured.json_text import Placed
 from longpipe.measured.recording import Recording, Series, Subject, binned_rate, kept, series
 from longpipe.measured.runs import joined
+from longpipe.measured.texts import decimal
 
 NAME: Final = "qlog"
 _METRICS: Final = ("recovery_metrics_updated", "metrics_updated")
@@ -135,7 +136,7 @@ def _traces(values: Placed) -> list[_Trace]:
     if get(value, "traces") is None:
         return [_Trace(document, get(value, "trace"), values[1:])]
     traces = []
-    for k, about in enumerate(rows(document, value, "traces")):
+    for k, about in enumerate(items(document, value, "traces")):
         location = f"{document}: traces[{k}]"
         events = get(about, "events")
         placed = [

@@ -12,8 +12,8 @@ from longpipe.errors import ScenarioError
 from longpipe.inputs.numbers import unix_ns
 from longpipe.measured.columns import Named
 from longpipe.measured.content import Content
-from longpipe.measured.fields import unix_of_date
 from longpipe.measured.recording import Moved
+from longpipe.measured.texts import unix_ns_of_date
 
 # Lines of a snapshot, with their line numbers.
 Lines = list[tuple[int, str]]
@@ -154,7 +154,7 @@ def _time(line: str) -> int | None:
     time_ns = unix_ns(text) if len(text.partition(".")[0]) >= 9 else None
     if time_ns is not None or not re.match(r"\d{4}-\d\d-\d\d[T ]", text):
         return time_ns
-    return unix_of_date(text)
+    return unix_ns_of_date(text)
 
 
 def steps(points: Iterable[tuple[float, ...]]) -> Iterator[Moved]:

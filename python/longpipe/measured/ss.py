@@ -10,9 +10,9 @@ from typing import Final
 from longpipe.errors import ScenarioError, shown
 from longpipe.measured.columns import Columns, Named
 from longpipe.measured.content import Content
-from longpipe.measured.fields import decimal
 from longpipe.measured.recording import Recording, Subject, kept, rates, series
 from longpipe.measured.snapshots import Lines, Run, Snapshots, by_key, steps
+from longpipe.measured.texts import decimal
 
 NAME: Final = "a log of ss -tin"
 _STATES: Final = "ESTAB|SYN-SENT|SYN-RECV|FIN-WAIT-1|FIN-WAIT-2|TIME-WAIT|CLOSE-WAIT|LAST-ACK|LISTEN|CLOSING|UNCONN"

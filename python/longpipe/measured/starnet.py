@@ -15,9 +15,10 @@ from longpipe.errors import ScenarioError, shown
 from longpipe.inputs.table import heads_of, table_of
 from longpipe.measured.columns import Columns
 from longpipe.measured.content import Content
-from longpipe.measured.fields import LARGEST, decimal, unix_of_date
+from longpipe.measured.fields import LARGEST
 from longpipe.measured.lines import Texts
 from longpipe.measured.recording import Recording, Subject, kept, rates, series_of
+from longpipe.measured.texts import decimal, unix_ns_of_date
 
 NAME: Final = "log of StarNet"
 _LINE: Final = re.compile(
@@ -72,7 +73,7 @@ def _of_log(content: Content) -> Iterator[_Value]:
         if not text.strip():
             continue
         match = _LINE.fullmatch(text.strip())
-        at = None if match is None else unix_of_date(match["at"])
+        at = None if match is None else unix_ns_of_date(match["at"])
         value = None if match is None else decimal(match["value"])
         if match is None or at is None or value is None or match["unit"] != _UNITS[match["kind"]]:
             raise ScenarioError(f"{content.file}:{line}: {shown(text)}; needs {_NEEDS}")
@@ -83,7 +84,7 @@ def _of_table(content: Content) -> Iterator[_Value]:
     table = table_of(content.file, Texts(content.lines), f"a table of StarNet with the columns {', '.join(_HEADS)}")
     time, *places = (table.heads.index(name) for name in _HEADS)
     for line, cells in table:
-        at = unix_of_date(cells[time])
+        at = unix_ns_of_date(cells[time])
         if at is None:
             raise ScenarioError(f"{content.file}:{line}: timestamp {shown(cells[time])}; needs a date of ISO 8601")
         for name, place, kind in zip(_HEADS[1:], places, _UNITS, strict=True):

@@ -10,9 +10,10 @@ from typing import Final
 from longpipe.errors import ScenarioError
 from longpipe.inputs import parse_json
 from longpipe.measured.content import Content
-from longpipe.measured.fields import decimal, get, optional, text
+from longpipe.measured.fields import get, optional, text
 from longpipe.measured.recording import Moved, Recording, Series, Subject, kept, rates, series
 from longpipe.measured.snapshots import Lines, Run, Runs, Snapshots, by_key, steps
+from longpipe.measured.texts import decimal
 
 NAME: Final = "tc -s qdisc"
 _QUEUE: Final = re.compile(r"(qdisc|class) (\S+) (\S+) (?:dev (\S+) )?(.*)")

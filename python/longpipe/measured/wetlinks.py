@@ -12,9 +12,10 @@ from typing import Final, NamedTuple
 from longpipe.errors import ScenarioError, shown
 from longpipe.inputs.table import heads_of, table_of
 from longpipe.measured.content import Content
-from longpipe.measured.fields import LARGEST, decimal, unix_of_date
+from longpipe.measured.fields import LARGEST
 from longpipe.measured.lines import Texts
 from longpipe.measured.recording import Moved, Recording, Series, SeriesKind, Subject, kept, rates, series
+from longpipe.measured.texts import decimal, unix_ns_of_date
 
 NAME: Final = "CSV of WetLinks"
 _NEEDS: Final = "a table of WetLinks with its header"
@@ -80,10 +81,10 @@ def read(content: Content) -> Recording:
 
 
 def _time(location: str, name: str, cell: str) -> int:
-    unix_s = unix_of_date(cell)
-    if unix_s is None:
+    unix_ns = unix_ns_of_date(cell)
+    if unix_ns is None:
         raise ScenarioError(f"{location}: {name} {shown(cell)}; needs a date of ISO 8601")
-    return unix_s
+    return unix_ns
 
 
 def _number(location: str, name: str, cell: str) -> float | None:
