@@ -25,7 +25,7 @@ from longpipe.cli.attack import _varied as varied_of
 from longpipe.design.ranges import Range
 from longpipe.fairness.controls import Sender
 from longpipe.inputs import load_toml, parse_toml
-from longpipe.scenario.defaults import of_file
+from longpipe.scenario.defaults import fields_of_file
 from longpipe.scenario.short_file import short_toml
 from longpipe.store import Store
 from longpipe.study import Progress, Runner
@@ -71,7 +71,7 @@ THREADS: dict[int, ThreadPoolExecutor] = {}
 
 def target(control: str = "bbr", defects: tuple[str, ...] = BBR, may: tuple[str, ...] = MAY) -> Target:
     return Target(
-        Scenario.from_toml(LINK), of_file(parse_toml(LINK, "TOML text"), "TOML text"), Sender.parse(control), Sender.parse("cubic"),
+        Scenario.from_toml(LINK), fields_of_file(parse_toml(LINK, "TOML text"), "TOML text"), Sender.parse(control), Sender.parse("cubic"),
         tuple(map(varied_of, may)), tuple(map(Defect.parse, defects)), seeds=3,
     )  # fmt: skip
 
@@ -358,7 +358,7 @@ def test_field_is_omitted_if_the_defect_does_not_need_it() -> None:
 
 
 def test_written_scenario_has_only_set_or_changed_fields() -> None:
-    base, written = Scenario.from_toml(LINK), of_file(parse_toml(LINK, "TOML text"), "TOML text")
+    base, written = Scenario.from_toml(LINK), fields_of_file(parse_toml(LINK, "TOML text"), "TOML text")
     changed: dict[str, object] = {"tcp.congestion": "bbr", "network.trunk_rate": "2 Mbit/s"}
     text = short_toml(base.with_(**changed), written, changed)
     assert len(text.splitlines()) < 22

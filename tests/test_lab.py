@@ -35,7 +35,7 @@ from longpipe.lab.fields import models
 from longpipe.lab.presets import presets
 from longpipe.run import simulate
 from longpipe.scenario import Scenario, ScenarioError
-from longpipe.scenario.defaults import of_file
+from longpipe.scenario.defaults import fields_of_file
 from longpipe_evidence.papers.presets import presets as presets_of_papers
 from mistakes import mistaken
 from strategies import fields, ip_fields_of_the_lab
@@ -239,7 +239,7 @@ def of_texts(texts: list[list[str]], *modules: Path) -> list[dict[str, Any]]:
 
 def of_python(table: dict[str, Any]) -> dict[str, Any]:
     try:
-        return {"core": json.loads(json.dumps(Scenario(**of_file(table, "TOML text")).resolve()))}
+        return {"core": json.loads(json.dumps(Scenario(**fields_of_file(table, "TOML text")).resolve()))}
     except ScenarioError as error:
         return {"problems": list(error.problems)}
 

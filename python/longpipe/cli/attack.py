@@ -153,7 +153,7 @@ def _target(options: Options) -> Target:
     from longpipe.cli.toolkit.naming import change
     from longpipe.inputs import load_toml, parse_toml
     from longpipe.scenario import Scenario
-    from longpipe.scenario.defaults import of_file
+    from longpipe.scenario.defaults import fields_of_file
 
     if options.control is None:
         raise ScenarioError("--control: absent; needs a congestion control, as in --control bbr")
@@ -161,10 +161,10 @@ def _target(options: Options) -> Target:
     fields = dict(change(text) for text in changes)
     if options.file is None:
         base = Scenario.from_toml(template.SCENARIO, fields)
-        written: dict[str, Any] = of_file(parse_toml(template.SCENARIO, "TOML text"), "TOML text")
+        written: dict[str, Any] = fields_of_file(parse_toml(template.SCENARIO, "TOML text"), "TOML text")
         varied = list(template.RANGES) if varied is None else varied
     else:
-        base, written = scenario_with(options.file, changes), of_file(load_toml(options.file), str(options.file))
+        base, written = scenario_with(options.file, changes), fields_of_file(load_toml(options.file), str(options.file))
     if not varied:
         raise ScenarioError("--may: missing; needs FIELD=LOW..HIGH, as in switch.buffer=0.1..4 BDP")
     return Target(

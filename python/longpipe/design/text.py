@@ -10,7 +10,7 @@ from longpipe.design.design import Design
 from longpipe.design.factor import Factor, Level
 from longpipe.design.fraction import Fraction
 from longpipe.scenario import Scenario
-from longpipe.scenario.defaults import of_store
+from longpipe.scenario.defaults import fields_of_store
 
 # Maximum length of a value in a difference, and number of equal characters that precede the part that differs.
 _SHOWN: Final = 60
@@ -53,7 +53,7 @@ def from_json(text: str, base: Scenario | None = None) -> Design:
     generators = content["generators"]
     names = tuple(factor.name for factor in factors)
     return Design(
-        base=Scenario(**of_store(content["base"])) if base is None else base,
+        base=Scenario(**fields_of_store(content["base"])) if base is None else base,
         factors=factors,
         points=tuple(tuple(point) for point in content["points"]),
         replications=content["replications"],

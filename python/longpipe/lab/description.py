@@ -14,7 +14,7 @@ from longpipe.lab.fields import models
 from longpipe.scenario import BUFFER_OF_CELLS
 from longpipe.scenario.base import kinds_that
 from longpipe.scenario.datagrams import HEADERS
-from longpipe.scenario.defaults import described
+from longpipe.scenario.defaults import defaults_as_json
 from longpipe.scenario.jitter import tables
 from longpipe.scenario.profile_options import FORMER, RULES
 from longpipe.scenario.profiles import PROFILES
@@ -39,7 +39,7 @@ def description(presets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             "datagram_header_bytes": HEADERS,
         },
         "buffer_of_cells": BUFFER_OF_CELLS,
-        **described(),
+        **defaults_as_json(),
         "datagrams": list(kinds_that(Traffic, lambda model: model.transport == "datagrams")),
         "module_interface": INTERFACE,
         "first_kinds": sorted(FLAT),

@@ -8,7 +8,7 @@ from typing import Any
 from longpipe.examples import EXAMPLES, example
 from longpipe.lab import beyond
 from longpipe.scenario import Scenario
-from longpipe.scenario.defaults import of_file
+from longpipe.scenario.defaults import fields_of_file
 
 Json = dict[str, Any]
 
@@ -34,7 +34,7 @@ def _files(folder: Path) -> Iterator[Json]:
 
 
 def _of_text(name: str, text: str) -> Json:
-    fields = of_file({"name": name, **tomllib.loads(text)}, name)
+    fields = fields_of_file({"name": name, **tomllib.loads(text)}, name)
     network = fields.get("network", {})
     tables = (network, *network.get("nodes", ()), *network.get("links", ()))
     if all(map(beyond.OF_NETWORK.keys().isdisjoint, tables)):

@@ -16,7 +16,7 @@ from longpipe.inputs.bytes import open_regular
 from longpipe.live.hosts import Plan, plan
 from longpipe.run import control_error, register_classes
 from longpipe.scenario import Scenario
-from longpipe.scenario.defaults import of_store
+from longpipe.scenario.defaults import fields_of_store
 from longpipe.system.files import check_file
 
 MAGIC: Final = b"longpipe live record "
@@ -90,7 +90,7 @@ def read(file: Path) -> Record:
         raise ScenarioError(f"{file}: incomplete header; needs a complete record") from None
     head = _checked(file, parse_json(content, f"{file}: head", "the header of a record"))
     try:
-        scenario = Scenario(**of_store(head["scenario"]))
+        scenario = Scenario(**fields_of_store(head["scenario"]))
     except ScenarioError as error:
         raise ScenarioError(*(f"{file}: scenario.{problem}" for problem in error.problems)) from None
     return Record(

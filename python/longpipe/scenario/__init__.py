@@ -26,7 +26,15 @@ from longpipe.scenario.conditioners import Conditioner
 from longpipe.scenario.congestion import *  # noqa: F403
 from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.connection import OPTIONS
-from longpipe.scenario.defaults import MODERN, SCHEMA, leave_absent, of_file, of_store, set_defaults, with_profile
+from longpipe.scenario.defaults import (
+    MODERN,
+    SCHEMA,
+    fields_of_file,
+    fields_of_store,
+    leave_absent,
+    set_defaults,
+    with_profile,
+)
 from longpipe.scenario.digests import as_stored, has_digest, is_as_stored
 from longpipe.scenario.ecn import EcnAccurate, EcnClassic, EcnDctcp, EcnOff
 from longpipe.scenario.fields import Fields
@@ -190,7 +198,7 @@ class Scenario(Fields):
         if not isinstance(fields, dict):
             return fields
         # Those of a file that was read with another library have a schema.
-        whole = with_profile(of_file(fields, "fields") if "schema" in fields else fields)
+        whole = with_profile(fields_of_file(fields, "fields") if "schema" in fields else fields)
         if isinstance(whole.get("network"), dict):
             whole["network"] = inherit_control(whole["network"], control_of(whole["tcp"]))
         return whole
@@ -233,7 +241,7 @@ class Scenario(Fields):
         No file is read. If the files that the fields name have changed, the scenario is still the stored one.
         """
         with as_stored():
-            scenario = cls(**of_store(fields))
+            scenario = cls(**fields_of_store(fields))
         KEPT.keep(scenario, resolved, digest)
         return scenario
 
@@ -247,7 +255,7 @@ class Scenario(Fields):
         """
         is_text = isinstance(source, str) and ("\n" in source or "=" in source)
         fields = parse_toml(str(source), "TOML text") if is_text else {"name": Path(source).stem, **load_toml(source)}
-        fields = of_file(fields, "TOML text" if is_text else str(source))
+        fields = fields_of_file(fields, "TOML text" if is_text else str(source))
         try:
             scenario = cls(**fields)
         except ScenarioError:

@@ -13,7 +13,7 @@ from longpipe.inputs import read_lines, reads
 from longpipe.inputs.notes import keep
 from longpipe.scenario.motion import OwnSatellites, Satellites
 from longpipe.scenario.network import Graph, Link
-from longpipe.scenario.over_satellites import PS, PS_PER_NS, of_elements, of_shell, stamp
+from longpipe.scenario.over_satellites import PS, PS_PER_NS, constellation_of_elements, constellation_of_shell, stamp
 from longpipe.scenario.route_links import Handover, RouteLink
 from longpipe.scenario.shell_begin import begin_ps
 from longpipe.scenario.variations import MAX_STEPS, Outages
@@ -242,9 +242,9 @@ def _over_satellites(
     from longpipe.satellites.ways import Conditions, Failure, StationPair, ways
 
     if isinstance(path, Satellites):
-        constellation, begin_s = of_shell(path.shell), begin_ps(path.begin) / PS
+        constellation, begin_s = constellation_of_shell(path.shell), begin_ps(path.begin) / PS
     else:
-        (constellation, notes), begin_s = of_elements(path), 0.0
+        (constellation, notes), begin_s = constellation_of_elements(path), 0.0
         keep(path.elements, notes)
     end_s = count * step_ps / PS
     own = {settings.place: settings for settings in path.stations}

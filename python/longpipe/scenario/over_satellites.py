@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 PS: Final = 10**12
 PS_PER_NS: Final = 10**3
 
-# Time and one-way delay [ps], or start and end [ps] of a period without a route.
+# Points of a delay: time and one-way delay [ps]; and periods without a route: start and end [ps].
 Knots = tuple[tuple[int, int], ...]
+Gaps = tuple[tuple[int, int], ...]
 
 
 class _Route(NamedTuple):
@@ -35,7 +37,7 @@ class _Route(NamedTuple):
     duration_ps: int
 
 
-def delays_and_gaps(where: str, path: Satellites | OwnSatellites, duration_ps: int) -> tuple[Knots, Knots]:
+def delays_and_gaps(where: str, path: Satellites | OwnSatellites, duration_ps: int) -> tuple[Knots, Gaps]:
     """Returns the points of a link's delay and the times without a route.
 
     Raises ScenarioError for an unknown shell or station, a file that cannot be read, too many steps, and stations that
@@ -47,10 +49,10 @@ def delays_and_gaps(where: str, path: Satellites | OwnSatellites, duration_ps: i
         raise ScenarioError(f"{where}.step: {steps}; needs at most {MAX_STEPS}")
     if isinstance(path, Satellites):
         route = _Route(where, path.from_, path.to, begin_ps(path.begin), step_ps, duration_ps)
-        return _over_shell(path.shell, path.least_elevation, route)
+        return _delays_over_shell(path.shell, path.least_elevation, route)
     own = path.model_copy(update={"from_": "", "to": "", "step": "1 s", "outages": Outages.unchecked()})
     route = _Route(where, path.from_, path.to, 0, step_ps, duration_ps)
-    knots, gaps, notes = _over_elements(own, (stamp(path.elements), stamp(path.links or "")), route)
+    knots, gaps, notes = _delays_over_elements(own, (stamp(path.elements), stamp(path.links or "")), route)
     keep(path.elements, notes)
     # The files are recorded here, because delays from the cache are returned without reading them.
     reads.note(path.elements)
@@ -69,16 +71,18 @@ def stamp(file: str) -> tuple[int, int]:
     return (status.st_size, status.st_mtime_ns)
 
 
-def of_shell(shell: str) -> Constellation:
+def constellation_of_shell(shell: str) -> Constellation:
     """Returns the satellites of a shell."""
+    # Imported here because few scenarios need satellites.
     from longpipe.satellites.constellation import Constellation
     from longpipe.satellites.shells import parse_shell
 
     return Constellation.of_shell(parse_shell(shell))
 
 
-def of_elements(path: OwnSatellites, where: str = "network.path") -> tuple[Constellation, Notes]:
+def constellation_of_elements(path: OwnSatellites, where: str = "network.path") -> tuple[Constellation, Notes]:
     """Returns the satellites of a file, and what was read. Raises ScenarioError."""
+    # Imported here because few scenarios need satellites.
     from longpipe.satellites.constellation import Constellation
     from longpipe.satellites.epochs import utc
 
@@ -97,22 +101,23 @@ def of_elements(path: OwnSatellites, where: str = "network.path") -> tuple[Const
 
 
 @lru_cache(maxsize=32)
-def _over_shell(shell: str, least_elevation_deg: float | None, route: _Route) -> tuple[Knots, Knots]:
-    return _over(of_shell(shell), route, least_elevation_deg)
+def _delays_over_shell(shell: str, least_elevation_deg: float | None, route: _Route) -> tuple[Knots, Gaps]:
+    return _delays_over(constellation_of_shell(shell), route, least_elevation_deg)
 
 
 @lru_cache(maxsize=32)
-def _over_elements(
+def _delays_over_elements(
     path: OwnSatellites, stamps: tuple[tuple[int, int], tuple[int, int]], route: _Route
-) -> tuple[Knots, Knots, Notes]:
+) -> tuple[Knots, Gaps, Notes]:
     """Computes the route; `stamps` identify the contents of the files that the path names."""
-    constellation, notes = of_elements(path, route.where)
-    return (*_over(constellation, route), notes)
+    constellation, notes = constellation_of_elements(path, route.where)
+    return (*_delays_over(constellation, route), notes)
 
 
-def _over(constellation: Constellation, route: _Route, least_elevation_deg: float | None = None) -> tuple[Knots, Knots]:
-    from dataclasses import replace
-
+def _delays_over(
+    constellation: Constellation, route: _Route, least_elevation_deg: float | None = None
+) -> tuple[Knots, Gaps]:
+    # Imported here because few scenarios need satellites.
     from longpipe.satellites.knots import knots
     from longpipe.satellites.stations import station
 
@@ -122,6 +127,7 @@ def _over(constellation: Constellation, route: _Route, least_elevation_deg: floa
         replace(station(second), least_elevation_deg=least_elevation_deg),
     )
     try:
+        # The last point is that of the first step after the end of the run.
         found, gaps = knots(constellation, stations, since_ps / PS, step_ps / PS, duration_ps // step_ps + 2)
     except ScenarioError as error:
         raise ScenarioError(f"{where}: {error}") from None

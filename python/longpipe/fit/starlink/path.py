@@ -23,7 +23,7 @@ from longpipe.fit.starlink.rates import LEAST, Known, Rates, fit_rates, shape
 from longpipe.fit.starlink.slots import parts
 from longpipe.fit.starlink.transfers import Efficiency, efficiency
 from longpipe.scenario import Scenario
-from longpipe.scenario.defaults import of_file
+from longpipe.scenario.defaults import fields_of_file
 from longpipe.scenario.short_file import short_toml
 from longpipe.scenario.starlink_draws import SLOT_PS, parameter_sets
 from longpipe.units import RATE, TIME
@@ -87,7 +87,7 @@ class _Fit:
             f"{self.path['year']}",
             "which satellites served the site: the scenario has others, with the same distribution (network.path.seed)",
         ]
-        fields = of_file(tomllib.loads(example("starlink")), "starlink")
+        fields = fields_of_file(tomllib.loads(example("starlink")), "starlink")
         network = fields["network"] | {"path": self.path}
         for name, direction in (("trunk_rate", "down"), ("return_rate", "up")):
             network[name] = self._value_of(f"{direction}_rate")[3]
