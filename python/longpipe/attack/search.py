@@ -1,4 +1,4 @@
-"""Searches for a setting with the defect by differential evolution, and then reduces it."""
+"""Searches for a setting in which a control has a defect (`attack.defects`), and then reduces the setting."""
 
 from __future__ import annotations
 
@@ -17,9 +17,16 @@ if TYPE_CHECKING:
 # Size of a population: the minimum, and the number of members per coordinate.
 MEMBERS: Final = 12
 MEMBERS_PER_COORDINATE: Final = 2
-# Number of generations after which the search restarts at other places, because a population that has gathered around a
-# local optimum rarely leaves it.
+# Default number of generations of a population. A caller then starts another one at other places, because a population
+# that has gathered around a local optimum rarely leaves it.
 GENERATIONS: Final = 10
+# Parameters of differential evolution: bounds of the factor of differences, which is drawn for each generation, the
+# probability of a coordinate to be taken from the mutant, and the relative spread of scores at which a population has
+# converged. They are close to SciPy's defaults (0.5 to 1, 0.7 and 0.01), except that the spread is smaller, because
+# scores of a population without the defect may be nearly equal.
+MUTATION: Final = (0.4, 0.9)
+RECOMBINATION: Final = 0.8
+CONVERGED: Final = 1e-6
 # Number of generations of a search with fewer fields than a known candidate changes; see `Attack`.
 FEWER_FIELDS_GENERATIONS: Final = 2
 # Numbers of significant digits to which numbers of the answer are rounded if they keep the defect.
@@ -56,9 +63,9 @@ def evolve(
         Bounds(np.zeros(size), np.ones(size)),
         init=qmc.LatinHypercube(size, seed=rng).random(members),
         maxiter=generations,
-        mutation=(0.4, 0.9),
-        recombination=0.8,
-        tol=1e-6,
+        mutation=MUTATION,
+        recombination=RECOMBINATION,
+        tol=CONVERGED,
         polish=False,
         updating="deferred",
         vectorized=True,
@@ -86,13 +93,17 @@ def roundings(varied: Sequence[Varied], start: Setting, has_defect: Callable[[Se
     """Yields settings that still have the defect, with numbers rounded to one or two significant digits."""
     current = start
     for varied_field in varied:
-        for digits in DIGITS:
-            if varied_field.field in current:
-                numbers = varied_field.rounded(current[varied_field.field], digits)
-                other = {**current, varied_field.field: numbers}
-                if other == current:
-                    break
-                if has_defect(other):
-                    current = other
-                    yield current
-                    break
+        if varied_field.field in current and (other := _rounded(varied_field, current, has_defect)) is not None:
+            current = other
+            yield current
+
+
+def _rounded(varied_field: Varied, current: Setting, has_defect: Callable[[Setting], bool]) -> Setting | None:
+    """Returns the setting with the fewest digits of a field that has the defect; None if the field keeps its digits."""
+    for digits in DIGITS:
+        other = {**current, varied_field.field: varied_field.rounded(current[varied_field.field], digits)}
+        if other == current:
+            return None
+        if has_defect(other):
+            return other
+    return None

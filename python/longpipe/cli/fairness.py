@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import typer
 
+from longpipe.cli.toolkit.safe import echo
 from longpipe.cli.toolkit.storing import Execution, SetOption, typed_command
 from longpipe.errors import ScenarioError
 from longpipe.fairness import SEEDS
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
     from longpipe.fairness.pairs import Pair
 
-# Options that set fields of every run; use them instead of --set.
-OPTIONS = {
+# Fields that options of the command set in every run, so that --set may not; with these options.
+OPTIONS: Final = {
     "duration": "--duration",
     "network.trunk_rate": "--rate",
     "network.trunk_delay": "--rtt",
@@ -58,12 +59,10 @@ def fairness(
     Each run is stored as soon as it is complete: the same command continues after an interruption.
     """
     # Imported here because designs, the database and pandas take a second to load.
-    from longpipe.cli.design.means import FEW
-    from longpipe.cli.toolkit.console import show_table, terminal
     from longpipe.cli.toolkit.naming import change
     from longpipe.cli.toolkit.progress import Bar
     from longpipe.cli.toolkit.warnings import warn_of_changes
-    from longpipe.fairness import pairs as of_pairs
+    from longpipe.fairness import pairs as fairness_pairs
     from longpipe.fairness.controls import senders
     from longpipe.fairness.page import page
     from longpipe.scenario.overrides import is_within
@@ -73,24 +72,35 @@ def fairness(
         for name, value in fields.items():
             if is_within(name, field):
                 raise ScenarioError(f"--set: {name}={value}; needs the option {option}")
-    scenario = of_pairs.base(duration, fields)
-    paths = of_pairs.Paths(*(tuple(word.strip() for word in text.split(",")) for text in (rates, rtts, buffers)))
-    designs = of_pairs.designs(scenario, senders(controls), paths, seeds)
-    scenarios = of_pairs.scenarios(designs[0])
-    _ = designs[1].scenarios
+    scenario = fairness_pairs.base(duration, fields)
+    paths = fairness_pairs.Paths(*(tuple(word.strip() for word in text.split(",")) for text in (rates, rtts, buffers)))
+    designs = fairness_pairs.designs(scenario, senders(controls), paths, seeds)
+    scenarios = fairness_pairs.scenarios(designs.pairs)
+    # Creating the scenarios rejects invalid ones before the first run.
+    _ = designs.alone.scenarios
     check_directory("--out", out)
-    warn_of_changes(dict(zip(("pairs", "alone"), designs, strict=True)), fields)
-    frames = []
+    warn_of_changes(designs._asdict(), fields)
+    frames = {}
     with execution.runner() as runner:
-        for design, name in zip(designs, ("pairs", "alone"), strict=True):
+        for name, design in designs._asdict().items():
             with Bar(f"fairness, {name}") as bar:
-                frames.append(of_pairs.run(design, runner.telling(bar.update)))
-    pairs = of_pairs.matrix(*frames)
+                frames[name] = fairness_pairs.run(design, runner.telling(bar.update))
+    pairs = fairness_pairs.matrix(frames["pairs"], frames["alone"])
     command = typed_command()
-    tables = {"pairs.csv": of_pairs.table(pairs), "runs.csv": frames[0], "alone.csv": frames[1]}
+    tables = {"pairs.csv": fairness_pairs.table(pairs), "runs.csv": frames["pairs"], "alone.csv": frames["alone"]}
     for name, frame in tables.items():
         write_text(out / name, frame.to_csv(index=False))
     write_text(out / "report.html", page(pairs, tables, scenarios, seeds, command, fields))
+    _print(pairs, seeds)
+    echo(f"Page, and tables of pairs and runs: {out}")
+
+
+def _print(pairs: Sequence[Pair], seeds: int) -> None:
+    """Prints the shares on each path, and how to read them."""
+    from longpipe.cli.design.means import FEW
+    from longpipe.cli.toolkit.console import show_table, terminal
+    from longpipe.fairness.pairs import ENDED
+
     console = terminal()
     for path in dict.fromkeys(pair.path for pair in pairs):
         console.print(f"{path}: share of the row's flow in competition with the column's", style="bold", markup=False)
@@ -99,10 +109,9 @@ def fairness(
     if 1 < seeds < FEW:
         console.print(f"{seeds} seeds make wide intervals; --seeds {SEEDS} adds runs", markup=False, style="dim")
     if any(pair.died for pair in pairs):
-        console.print(of_pairs.ENDED, markup=False)
+        console.print(ENDED, markup=False)
     console.print("The share of equal controls is that of the flow that starts first.", markup=False)
     console.print("Harm, losses, delays and the scenarios of the pairs are in the page.", markup=False)
-    console.print(f"Page, and tables of pairs and runs: {out}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _table(pairs: Sequence[Pair]) -> Table:
@@ -110,7 +119,7 @@ def _table(pairs: Sequence[Pair]) -> Table:
     from rich.markup import escape
 
     from longpipe.cli.toolkit.console import terminal_table
-    from longpipe.fairness.pairs import half
+    from longpipe.fairness.pairs import half_width
 
     names = list(dict.fromkeys(pair.row for pair in pairs))
     table = terminal_table("", *names)
@@ -121,6 +130,6 @@ def _table(pairs: Sequence[Pair]) -> Table:
         for column in names:
             estimate = shares[row, column]
             mark = ", died" if died[row, column] else ""
-            cells.append(written(estimate.mean, half(estimate), 2) + mark)
+            cells.append(written(estimate.mean, half_width(estimate), 2) + mark)
         table.add_row(escape(row), *cells)
     return table

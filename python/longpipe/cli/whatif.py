@@ -19,6 +19,8 @@ from longpipe.system.files import PICTURES, check_file
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rich.table import Table
+
     from longpipe.fit.whatif import ComparedMeasure, WhatIf
 
 # Maximum number of flows that are named.
@@ -52,15 +54,16 @@ def whatif(
 
     longpipe whatif monday.toml --set tcp.congestion=bbr3 --set switch.policy=fq-codel -o bbr3.png
 
-    Goodput is the sum over the TCP flows without arriving flows and web traffic, and the median RTT that of all of
-    them; the picture shows the first. Both are measured from the scenario's warm_up on, by default from a third of the
-    run.
+    Goodput is the sum over the TCP flows other than flow arrivals and web clients, and the median RTT that of all of
+    these flows; the picture shows the first of them. Both are measured from the scenario's warm_up on, by default from
+    a third of the run.
     """
     if output is not None:
         if output.suffix not in PICTURES:
             raise ScenarioError(f"--output: {str(output)!r}; {nearest(output.suffix, PICTURES)}")
         check_file("--output", output)
     check_output("--json", json)
+    # Imported here because the engine and NumPy take a second to load.
     from longpipe.cli.run import completed
     from longpipe.cli.toolkit.naming import change
     from longpipe.fit.whatif import doubts
@@ -89,19 +92,26 @@ def whatif(
 
 def _show(comparison: WhatIf, path: Path) -> None:
     """Prints the measured values and the predicted changes with their intervals."""
-    from rich.table import Table
-    from rich.text import Text
-
     from longpipe.cautions.cautions import seedless
     from longpipe.cli.toolkit.console import show_table, terminal
-    from longpipe.fit.whatif import MIN_WITHOUT_DISTRIBUTION
-    from longpipe.scenario.starlink_paths import has_starlink
 
     changes_text = ", ".join(f"{field}={value}" for field, value in comparison.changes.items())
     runs = "draws of the path, two pairs of runs each" if comparison.estimates else "pairs of runs"
     echo(f"{path}: {changes_text}; {comparison.seeds} {runs}; goodput and RTT without the {_left_out(comparison)}")
     for line in _measured(comparison):
         echo(line)
+    show_table(terminal(), _table(comparison))
+    for line in _notes(comparison):
+        echo(line)
+    if comparison.estimates is None and (problem := seedless(comparison.scenario)):
+        echo(f"warning: {problem}", err=True)
+
+
+def _table(comparison: WhatIf) -> Table:
+    """Returns a table with a column per measure, and rows for the settings, the difference and single runs."""
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(box=None, pad_edge=False)
     for head in ("", *(_head(measure) for measure in comparison.measures)):
         table.add_column(Text(head), justify="right" if head else "left", no_wrap=bool(head))
@@ -122,26 +132,35 @@ def _show(comparison: WhatIf, path: Path) -> None:
     rows.append(("95 % of single changed runs", [_interval(measure) for measure in comparison.measures]))
     for name, cells in rows:
         table.add_row(name, *map(Text, cells))
-    show_table(terminal(), table)
+    return table
+
+
+def _notes(comparison: WhatIf) -> Iterator[str]:
+    """Yields lines about what the intervals include."""
+    from longpipe.cautions.cautions import seedless
+    from longpipe.fit.whatif import MIN_WITHOUT_DISTRIBUTION
+    from longpipe.scenario.starlink_paths import has_starlink
+
     if comparison.seeds < MIN_WITHOUT_DISTRIBUTION:
-        echo(
+        yield (
             "single changed runs: Student's t interval, which may exceed a link's rate; needs --seeds "
             f"{MIN_WITHOUT_DISTRIBUTION} or more for one without an assumed distribution"
         )
-    if comparison.estimates is None and (problem := seedless(comparison.scenario)):
-        echo(f"warning: {problem}", err=True)
-    elif comparison.estimates is None and has_starlink(comparison.scenario):
-        echo("each pair has other draws of satellites, rates and losses (seed of the path), and other random numbers;")
-        echo("intervals do not include those of a fit")
+    if comparison.estimates is None and seedless(comparison.scenario):
+        # The warning says that all pairs are equal.
+        return
+    if comparison.estimates is None and has_starlink(comparison.scenario):
+        yield "each pair has other draws of satellites, rates and losses (seed of the path), and other random numbers;"
+        yield "intervals do not include those of a fit"
     elif comparison.estimates is None:
-        echo("intervals include only random numbers: there are no estimates of `longpipe fit` next to the scenario")
+        yield "intervals include only random numbers: there are no estimates of `longpipe fit` next to the scenario"
     elif not comparison.estimates.get("is_bounded", True):
-        echo("no intervals: connections in the capture that the fitted path lacks may have changed the flow")
+        yield "no intervals: connections in the capture that the fitted path lacks may have changed the flow"
     else:
-        echo("95 % intervals include random numbers, the fit's uncertainty of rate, RTT, buffer and losses, and the")
-        echo("errors of longpipe relative to Linux")
+        yield "95 % intervals include random numbers, the fit's uncertainty of rate, RTT, buffer and losses, and the"
+        yield "errors of longpipe relative to Linux"
         if comparison.estimates["estimates"].get("rate", {}).get("high") is None:
-            echo("the rate is a lower bound: a control that sends faster than the captured flow may reach more")
+            yield "the rate is a lower bound: a control that sends faster than the captured flow may reach more"
 
 
 def _left_out(comparison: WhatIf) -> str:
@@ -164,7 +183,7 @@ def _measured(comparison: WhatIf) -> Iterator[str]:
             "goodput and RTT: -, because only senders of longpipe have them, not real stacks, arriving flows, pages or "
             "datagrams; needs --measure, as in goodput=flow:*.throughput"
         )
-    added_measures = [measure.name for measure in comparison.measures[3:]]
+    added_measures = [measure.name for measure in comparison.added_measures]
     if added_measures and comparison.begin_s is None and comparison.flows:
         yield f"{', '.join(added_measures)} of whole runs; with warm_up in the scenario, all measures begin there"
 
@@ -189,14 +208,14 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_MAX_NAMED]) + more
 
 
-def _shown(measure: ComparedMeasure) -> tuple[float, str]:
+def _scale_and_unit(measure: ComparedMeasure) -> tuple[float, str]:
     """Returns the factor and the unit with which a measure is shown."""
     return _SCALES.get(measure.unit, (1.0, measure.unit))
 
 
 def _head(measure: ComparedMeasure) -> str:
     """Returns the heading of a measure's column."""
-    unit = _shown(measure)[1]
+    _, unit = _scale_and_unit(measure)
     return f"{measure.name}\n[{unit}]" if unit else measure.name
 
 
@@ -204,30 +223,35 @@ def _observed(measure: ComparedMeasure) -> str:
     """Returns the captured flow's value; empty if there is none."""
     if measure.observed is None:
         return ""
-    values = _shown(measure)[0] * measure.observed
-    return written(values, None, decimals_of(values))
+    scale, _ = _scale_and_unit(measure)
+    value = scale * measure.observed
+    return written(value, None, decimals_of(value))
 
 
-def _cell(measure: ComparedMeasure, values: tuple[float, float], sign: str = "") -> str:
-    """Returns a mean with the half-width of its interval, or as a lower bound; "-" if a run has no value."""
-    if math.isnan(values[0]):
+def _cell(measure: ComparedMeasure, estimate: tuple[float, float], sign: str = "") -> str:
+    """Returns a mean with the half-width of its interval; "-" if a run has no value.
+
+    The half-width is infinite if the mean is a lower bound, and nan if its error is unknown; see `ComparedMeasure`.
+    """
+    mean, half_width = estimate
+    if math.isnan(mean):
         return "-"
-    scale = _shown(measure)[0]
+    scale, _ = _scale_and_unit(measure)
     # A difference has the decimals of the changed mean.
     decimals = decimals_of(scale * measure.changed[0])
-    if math.isfinite(values[1]):
-        return written(scale * values[0], scale * values[1], decimals, sign)
-    if math.isnan(values[1]):
-        return f"about {written(scale * values[0], None, decimals, sign)}"
-    return f"at least {written(scale * values[0], None, decimals, sign)}"
+    if math.isfinite(half_width):
+        return written(scale * mean, scale * half_width, decimals, sign)
+    bound = "about" if math.isnan(half_width) else "at least"
+    return f"{bound} {written(scale * mean, None, decimals, sign)}"
 
 
 def _interval(measure: ComparedMeasure) -> str:
     """Returns the 95 % interval of single changed runs; "-" if a run has no value."""
     if math.isnan(measure.runs[0]):
         return "-"
-    low, high = (_shown(measure)[0] * number for number in measure.runs)
-    decimals = decimals_of(_shown(measure)[0] * measure.changed[0])
+    scale, _ = _scale_and_unit(measure)
+    low, high = (scale * number for number in measure.runs)
+    decimals = decimals_of(scale * measure.changed[0])
     if not math.isfinite(high):
         return f"at least {written(low, None, decimals)}"
     form = form_of(low, high - low, decimals)

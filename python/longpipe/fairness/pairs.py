@@ -125,7 +125,14 @@ def base(duration: str, changes: Mapping[str, Any]) -> Scenario:
     return scenario
 
 
-def designs(scenario: Scenario, senders: Sequence[Sender], paths: Paths, seeds: int) -> tuple[Design, Design]:
+class FairnessDesigns(NamedTuple):
+    """The designs of a comparison: all pairs of senders, and each sender alone."""
+
+    pairs: Design
+    alone: Design
+
+
+def designs(scenario: Scenario, senders: Sequence[Sender], paths: Paths, seeds: int) -> FairnessDesigns:
     """Returns the designs of all pairs, each once, and of all senders alone.
 
     Unless the scenario has start times of its own, a factor alternates which flow starts first: `planned` omits half of
@@ -156,7 +163,7 @@ def designs(scenario: Scenario, senders: Sequence[Sender], paths: Paths, seeds: 
         alone, (first, *path_factors), tuple((name, *path) for name in names for path in path_levels), seeds,
         measures=("one_bps=flow:one.throughput", *_SHARED),
     )  # fmt: skip
-    return pair_design, solo
+    return FairnessDesigns(pair_design, solo)
 
 
 def _order(scenario: Scenario) -> Factor:
@@ -274,7 +281,7 @@ def table(pairs: Sequence[Pair]) -> pd.DataFrame:
         columns = (("share", pair.share, 1.0), ("harm to beside", pair.harm, 1.0), ("loss [%]", pair.loss, 0.01))
         for name, mean, scale in (*columns, ("p95 [ms]", pair.p95_s, 1e-3)):
             row[name] = mean.mean / scale
-            row[f"± {name}"] = half(mean) / scale
+            row[f"± {name}"] = half_width(mean) / scale
         # Only real stacks end their connections.
         if any(other.died for other in pairs):
             row["runs with a dead connection"] = pair.died
@@ -282,7 +289,7 @@ def table(pairs: Sequence[Pair]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def half(mean: Estimate) -> float:
+def half_width(mean: Estimate) -> float:
     """Returns the half-width of the interval of a mean; nan for one run."""
     return math.nan if math.isnan(mean.mean_high) else (mean.mean_high - mean.mean_low) / 2
 

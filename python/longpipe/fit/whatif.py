@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 SEEDS: Final = 40
 MIN_WITHOUT_DISTRIBUTION: Final = 39
 MIN_SEEDS: Final = 3
+# Names of the measures that each comparison has.
+STANDARD: Final = (GOODPUT, MEDIAN_RTT, "losses")
 # Probability of a value below a two-sided 95 % interval.
 _TAIL: Final = (1 - CONFIDENCE) / 2
 
@@ -85,6 +87,11 @@ class WhatIf:
     estimates: Mapping[str, Any] | None
     flows: tuple[str, ...]
     begin_s: float | None
+
+    @property
+    def added_measures(self) -> tuple[ComparedMeasure, ...]:
+        """The measures in addition to goodput, median RTT and losses."""
+        return self.measures[len(STANDARD) :]
 
 
 @dataclass(frozen=True)
@@ -202,7 +209,7 @@ def whatif(
     compared = tuple(
         compare(name, unit_of_measure)
         for name, unit_of_measure in (
-            *((GOODPUT, "bit/s"), (MEDIAN_RTT, "s"), ("losses", unit)),
+            *zip(STANDARD, ("bit/s", "s", unit), strict=True),
             *((measure.name, _unit(measure)[0]) for measure in added_measures),
         )
     )

@@ -93,9 +93,7 @@ class Certificate:
             yield "lost by " + ", ".join(f"{cause} {count}" for cause, count in self.lost.items() if count)
         yield from flow_limits.lines(self.flows)
         if self.delivered:
-            content = [f"{name} {_shown(self.lateness_s[share])}" for share, name in _SHARES.items()]
-            early = f", earliest {_shown(self.earliest_s)} before it was due" if self.earliest_s else ""
-            yield "late by " + ", ".join(content) + f"; {self.late} later than {_shown(self.limit_s)}{early}"
+            yield self.lateness_line()
         yield f"longest time between two polls of the devices {_shown(self.longest_pause_s)}; {self.priority}"
         yield self.halting + shown(self.stolen_s, self.elapsed_s)
         if (line := starved.shown(self.waited_s, self.elapsed_s)) is not None:
@@ -105,6 +103,12 @@ class Certificate:
         if not self.holds:
             yield f"THE TIMING DOES NOT HOLD: {'; '.join(self.problems())}"
         yield f"decisions {self.decisions}"
+
+    def lateness_line(self) -> str:
+        """Returns the quantiles of the lateness of packets in one line."""
+        quantiles = ", ".join(f"{name} {_shown(self.lateness_s[share])}" for share, name in _SHARES.items())
+        early = f", earliest {_shown(self.earliest_s)} before it was due" if self.earliest_s else ""
+        return f"late by {quantiles}; {self.late} later than {_shown(self.limit_s)}{early}"
 
 
 def _shown(seconds: float | None) -> str:

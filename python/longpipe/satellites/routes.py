@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -14,7 +15,7 @@ from longpipe.satellites.stations import Station
 from longpipe.satellites.visibility import Sight
 
 # Predecessor of an unreachable node in SciPy's Dijkstra.
-NOTHING = -9999
+NO_PREDECESSOR: Final = -9999
 
 
 class Router:
@@ -25,8 +26,8 @@ class Router:
     """
 
     def __init__(self, constellation: Constellation, stations: Sequence[Station]) -> None:
-        self.satellites = len(constellation.names)
-        self.stations = len(stations)
+        self.satellite_count = len(constellation.names)
+        self.station_count = len(stations)
         self.sight = Sight.of(constellation, stations)
         self.links = constellation.links
         self.link_range_m = constellation.link_range_m
@@ -36,44 +37,52 @@ class Router:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Returns lengths [m] by source and station (infinite if unreachable), and predecessors by source and node.
 
-        `ground_m` are the lengths of the links by station and satellite; those to all visible satellites by default.
+        `satellites_m` are positions, shape (satellites, 3), `sources` indices of stations, and `ground_m` the lengths
+        of ground links, shape (stations, satellites), infinite where there is none; by default, a station has links to
+        all visible satellites.
         """
         if self.link_range_m is None:
             links = self.links[sighted(satellites_m, self.links)]
         else:
             links = links_within(satellites_m, self.link_range_m)
-        a, b = links.T
-        link_m = np.linalg.norm(satellites_m[a] - satellites_m[b], axis=1)
+        ends, other_ends = links.T
+        link_m = np.linalg.norm(satellites_m[ends] - satellites_m[other_ends], axis=1)
         ground = self.sight.distances_m(satellites_m) if ground_m is None else ground_m
         station, satellite = np.nonzero(np.isfinite(ground))
         ground_link_m = ground[station, satellite]
-        sending, receiving = self.satellites + station, self.satellites + self.stations + station
+        sending, receiving = self.satellite_count + station, self.satellite_count + self.station_count + station
         graph = csr_matrix(
             (
                 np.concatenate([link_m, link_m, ground_link_m, ground_link_m]),
-                (np.concatenate([a, b, sending, satellite]), np.concatenate([b, a, satellite, receiving])),
+                (
+                    np.concatenate([ends, other_ends, sending, satellite]),
+                    np.concatenate([other_ends, ends, satellite, receiving]),
+                ),
             ),
-            shape=(self.nodes, self.nodes),
+            shape=(self.node_count, self.node_count),
         )
-        lengths, predecessors = dijkstra(graph, indices=self.satellites + sources, return_predecessors=True)
-        return lengths[:, self.satellites + self.stations :], predecessors
+        lengths, predecessors = dijkstra(graph, indices=self.satellite_count + sources, return_predecessors=True)
+        return lengths[:, self.satellite_count + self.station_count :], predecessors
 
     @property
-    def nodes(self) -> int:
+    def node_count(self) -> int:
         """Returns the number of nodes of the graph."""
-        return self.satellites + 2 * self.stations
+        return self.satellite_count + 2 * self.station_count
 
     def routes(self, predecessors: np.ndarray, rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """Returns the satellites of each route, padded with -1; `rows` are the sources' rows in `predecessors`."""
-        node = predecessors[rows, self.satellites + self.stations + targets]
+        """Returns the satellites of each route, shape (routes, hops), padded with -1.
+
+        `rows` are the rows of the sources in `predecessors`, and `targets` indices of stations.
+        """
+        node = predecessors[rows, self.satellite_count + self.station_count + targets]
         # Predecessors are followed from the last satellite to the first, whose predecessor is the sender.
         steps = []
         while True:
-            is_satellite = (node >= 0) & (node < self.satellites)
+            is_satellite = (node >= 0) & (node < self.satellite_count)
             if not is_satellite.any():
                 break
             steps.append(np.where(is_satellite, node, -1))
-            node = np.where(is_satellite, predecessors[rows, np.where(is_satellite, node, 0)], NOTHING)
+            node = np.where(is_satellite, predecessors[rows, np.where(is_satellite, node, 0)], NO_PREDECESSOR)
         if not steps:
             return np.full((len(rows), 1), -1)
         backwards = np.stack(steps, axis=1)

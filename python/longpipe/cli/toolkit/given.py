@@ -10,13 +10,13 @@ from longpipe.errors import ScenarioError
 
 
 def given(context: typer.Context) -> list[str]:
-    """Returns the options and the metavars of the arguments that are on the command line, also those with defaults."""
-    written = [
+    """Returns the options and the metavars of the arguments on the command line, even if they repeat defaults."""
+    given_params = [
         param
         for param in context.command.params
         if (source := context.get_parameter_source(str(param.name))) is not None and source.name == "COMMANDLINE"
     ]
-    return [name for param in written for name in _names(param)]
+    return [name for param in given_params for name in _names(param)]
 
 
 def refuse(context: typer.Context, options: Iterable[str], why: str) -> None:
@@ -32,14 +32,19 @@ class NeedingCommand(Command):
     # For example, {"--most": "--until"}: --most alone would have no effect.
     needs: ClassVar[Mapping[str, str]] = {}
 
-    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - Click's Context
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - Click's Context, with the name of the base class
         """Runs the command; raises ScenarioError for an option that needs another one."""
-        written = given(ctx)
-        for option in written:
-            if (needed := self.needs.get(option)) is not None and needed not in written:
-                value = next(param.metavar for param in self.params if needed in _names(param)) or ""
-                raise ScenarioError(f"{option}: needs {' '.join(dict.fromkeys([needed, value.strip('[].')])).strip()}")
+        options = given(ctx)
+        for option in options:
+            if (needed := self.needs.get(option)) is not None and needed not in options:
+                raise ScenarioError(f"{option}: needs {self._with_metavar(needed)}")
         return super().invoke(ctx)
+
+    def _with_metavar(self, name: str) -> str:
+        """Returns an option with the metavar of its value, or an argument, which is its metavar."""
+        metavar = next(param.metavar for param in self.params if name in _names(param)) or ""
+        value = metavar.strip("[].")
+        return name if value in ("", name) else f"{name} {value}"
 
 
 def needing(needs: Mapping[str, str]) -> type[NeedingCommand]:

@@ -1,6 +1,7 @@
 """`longpipe validate netem`: compares a live path with Linux's netem."""
 
 import math
+from typing import Final
 
 import typer
 
@@ -8,7 +9,8 @@ from longpipe.cli.toolkit.console import terminal_table
 from longpipe.cli.toolkit.quantities import seconds
 from longpipe.cli.toolkit.safe import Console
 
-DIFFERENT = 1
+# Exit status if the path and netem differ.
+DIFFERENT: Final = 1
 
 
 def netem(
@@ -34,13 +36,14 @@ def netem(
         if name not in CASES:
             raise ScenarioError(f"CASE: {name!r}; {nearest(name, CASES)}")
     within_ms = 1e3 * within
+    # Written so that it also rejects nan.
     if not within_ms >= 0:
         raise ScenarioError(f"--within: {within_ms:g} ms; needs at least 0 ms")
     check_machine()
     console = Console(highlight=False, soft_wrap=True)
     heads = ("case", "", "lost\n[%]", "delay [ms]\nmean", "\n1 %", "\n50 %", "\n99 %", "distance")
     table = terminal_table(*heads, left=2, no_wrap=False)
-    different, late = False, []
+    different, late_lines = False, []
     for comparison in compare([CASES[name] for name in cases or CASES], datagrams):
         for which, delays in (("netem", comparison.netem), ("live", comparison.live)):
             table.add_row(
@@ -51,11 +54,10 @@ def netem(
                 f"{comparison.distance(within_ms):.3f}" if which == "live" else "",
             )
         different |= not comparison.agrees(within_ms)
-        late += [
-            f"{comparison.case.name}: {line}" for line in comparison.certificate.lines() if line.startswith("late by")
-        ]
+        if comparison.certificate.delivered:
+            late_lines.append(f"{comparison.case.name}: {comparison.certificate.lateness_line()}")
     console.print(table)
-    for line in late:
+    for line in late_lines:
         console.print(line, markup=False)
     if different:
         raise typer.Exit(DIFFERENT)
