@@ -27,20 +27,34 @@ RELEASED: Final = (1 + DECREASE) / 2
 # Gain of Prague's average of marks, and number of rounds after which its growth depends on the RTT (module 0.7).
 GAIN: Final = 1 / 16
 ROUNDS: Final = 4
-# Smallest window [packets].
+# Initial and smallest window [packets] of Linux.
+INITIAL: Final = 10.0
 LEAST: Final = 2.0
+# Ratios of the pacing rate to the window per RTT in slow start and in congestion avoidance, and the bounds of CUBIC's
+# growth [packets]: at least 1 % per window and at most a half per ACK (Linux: tcp_pacing_ss_ratio, tcp_pacing_ca_ratio,
+# and bictcp_update of tcp_cubic.c).
+PACING_SLOW_START: Final = 2.0
+PACING_AVOIDANCE: Final = 1.2
+MIN_GROWTH_PER_WINDOW: Final = 0.01
+MAX_GROWTH_PER_ACK: Final = 0.5
 
 
 class _Prague:
     """The state of a Prague sender: its window, packets in flight, and average share of marks."""
 
     def __init__(self) -> None:
-        self.window, self.flight, self.average = 10.0, 0.0, 0.0
+        self.window = INITIAL
+        self.flight = 0.0
+        self.average = 0.0
         self.sent = self.acked = 0.0
-        self.slow_start, self.was_marked, self.rounds = True, False, 0
-        # Sent packets at whose acknowledgement the round and the reduction end; counts of the round.
+        self.slow_start = True
+        self.was_marked = False
+        # Values of `acked` at which the round and the reduction end.
         self.round_end = self.reduction_end = 0.0
+        # Rounds after slow start, and the marked and delivered packets of the present round.
+        self.rounds = 0
         self.marks, self.delivered = 0, 0.0
+        # Times of the latest updates of the average and of the latest reduction.
         self.averaged_s = self.reduced_s = -1.0
 
     def on_ack(self, acked: float, marks: int, now_s: float, rtt_s: float) -> None:
@@ -61,7 +75,10 @@ class _Prague:
             self._end_round(now_s)
 
     def _reduce(self, marks: int, now_s: float) -> None:
-        """Processes the marks of an ACK: reduces the window once per round trip by half of the mean share of marks."""
+        """Processes the marks of an ACK: reduces the window once per round trip by half of the mean share of marks.
+
+        The first mark also halves the window, as in the module; the mean share is still 0 then.
+        """
         self.marks += marks
         if not self.was_marked:
             self.was_marked = True
@@ -84,7 +101,7 @@ class _Prague:
 
     def send(self, step_s: float, rtt_s: float) -> float:
         """Returns the packets sent in a step, which pacing limits."""
-        pace = (2.0 if self.slow_start else 1.2) * self.window / rtt_s * step_s
+        pace = (PACING_SLOW_START if self.slow_start else PACING_AVOIDANCE) * self.window / rtt_s * step_s
         sent = min(max(0.0, self.window - self.flight), pace)
         self.flight += sent
         self.sent += sent
@@ -95,12 +112,16 @@ class _Cubic:
     """The state of a CUBIC sender."""
 
     def __init__(self) -> None:
-        self.window, self.flight = 10.0, 0.0
+        self.window = INITIAL
+        self.flight = 0.0
         self.sent = self.acked = 0.0
         self.slow_start = True
-        # Packets sent at whose acknowledgement the recovery ends.
+        # Value of `acked` at which the recovery ends.
         self.recovery_end = -1.0
-        self.w_max = self.origin = self.k_s = self.friendly = 0.0
+        # Window before the latest reduction, then the parameters of the epoch: the plateau of the cubic function, the
+        # time at which it is reached, and the Reno-friendly window.
+        self.w_max = 0.0
+        self.origin = self.k_s = self.friendly = 0.0
         self.epoch_s: float | None = None
 
     def on_ack(self, acked: float, losses: int, now_s: float, rtt_s: float) -> None:
@@ -127,9 +148,8 @@ class _Cubic:
             self.k_s = ((self.origin - self.window) / CUBIC_C) ** (1 / 3)
         cubic = self.origin + CUBIC_C * (now_s - self.epoch_s + rtt_s - self.k_s) ** 3
         self.friendly += FRIENDLY * acked / self.window
-        # Linux grows by at least 1 % of a packet and at most half a packet per ACK.
-        growth = max((max(cubic, self.friendly) - self.window) / self.window, 0.01 / self.window)
-        self.window += acked * min(growth, 0.5)
+        growth = max(max(cubic, self.friendly) - self.window, MIN_GROWTH_PER_WINDOW) / self.window
+        self.window += acked * min(growth, MAX_GROWTH_PER_ACK)
 
     def send(self, acked: float) -> float:
         """Returns the packets sent in a step: during recovery, proportional to the ACKs (RFC 6937)."""
@@ -145,24 +165,25 @@ class _DualPi2:
     """The state of the two coupled queues, and of the PI controller."""
 
     def __init__(self) -> None:
-        self.low = 0.0
+        # Packets in the L4S queue, and packets that have entered and left the classic one.
+        self.l4s = 0.0
         self.arrived = self.departed = 0.0
         # Times and counts of arrivals in the classic queue.
         self.arrivals = deque([(0.0, 0.0)])
         self.probability = self.delay_before_s = 0.0
-        self.update_s = UPDATE_S
+        self.next_update_s = UPDATE_S
         self.marks_due = self.drops_due = 0.0
 
-    def serve(self, low: float, classic: float, capacity: float, now_s: float) -> tuple[float, float, int, int]:
+    def serve(self, l4s: float, classic: float, capacity: float, now_s: float) -> tuple[float, float, int, int]:
         """Returns the packets that leave in a step, and the number of marked and dropped ones."""
-        self.low += low
+        self.l4s += l4s
         self.arrived += classic
         if classic > 0:
             self.arrivals.append((now_s, self.arrived))
-        low_out = min(self.low, capacity)
-        self.low -= low_out
-        classic_out = min(max(0.0, self.arrived - self.departed), capacity - low_out)
-        self.marks_due += COUPLING * self.probability * low_out
+        l4s_out = min(self.l4s, capacity)
+        self.l4s -= l4s_out
+        classic_out = min(max(0.0, self.arrived - self.departed), capacity - l4s_out)
+        self.marks_due += COUPLING * self.probability * l4s_out
         self.drops_due += self.probability**2 * classic_out
         marks, drops = int(self.marks_due), int(self.drops_due)
         self.marks_due -= marks
@@ -170,13 +191,13 @@ class _DualPi2:
         self.departed += classic_out + drops
         while len(self.arrivals) > 1 and self.arrivals[0][1] <= self.departed + 1e-12:
             self.arrivals.popleft()
-        return low_out, classic_out, marks, drops
+        return l4s_out, classic_out, marks, drops
 
     def update(self, now_s: float) -> None:
         """Performs the update of p' that is due."""
-        if self.update_s > now_s:
+        if self.next_update_s > now_s:
             return
-        self.update_s += UPDATE_S
+        self.next_update_s += UPDATE_S
         delay_s = now_s - self.arrivals[0][0] if self.arrived - self.departed > 1e-9 else 0.0
         moved = ALPHA * (delay_s - TARGET_S) + BETA * (delay_s - self.delay_before_s)
         self.probability = min(1.0, max(0.0, self.probability + moved))
@@ -197,10 +218,11 @@ def modeled_share(packets_per_s: float, rtt_s: float, begin_s: float, end_s: flo
     for step in range(round(end_s / step_s)):
         now_s = step * step_s
         prague_acked, cubic_acked, marks, losses = on_path.popleft()
-        low_rtt_s = rtt_s + queue.low / packets_per_s
-        prague.on_ack(prague_acked, marks, now_s, low_rtt_s)
+        l4s_rtt_s = rtt_s + queue.l4s / packets_per_s
+        prague.on_ack(prague_acked, marks, now_s, l4s_rtt_s)
+        # CUBIC uses the minimum RTT, as tcp_cubic.c does (`delay_min`), Prague the present one.
         cubic.on_ack(cubic_acked, losses, now_s, rtt_s)
-        left = queue.serve(prague.send(step_s, low_rtt_s), cubic.send(cubic_acked), capacity, now_s)
+        left = queue.serve(prague.send(step_s, l4s_rtt_s), cubic.send(cubic_acked), capacity, now_s)
         on_path.append(left)
         queue.update(now_s)
         if now_s >= begin_s:

@@ -14,6 +14,7 @@ from longpipe.aal5 import CELL_BITS, packet_cells
 from longpipe.pictures.style import BLUE, GREEN, VERMILION, plain
 from longpipe.units import RATE
 from longpipe_evidence.papers import PAPERS
+from longpipe_evidence.papers.experiments import cell_name
 from longpipe_evidence.papers.gr_97.claims import BURST_MS, PERIODS
 from longpipe_evidence.papers.gr_97.summaries import EDGES
 from longpipe_evidence.papers.names import NAMES
@@ -23,17 +24,20 @@ from longpipe_evidence.papers.topology import topology
 
 FloatArray = npt.NDArray[np.float64]
 
-# Markers that keep the levels distinguishable in greyscale.
+# Colors of the levels of a factor, and markers that keep the levels distinguishable in greyscale.
 COLORS: Final = (BLUE, VERMILION, GREEN)
 MARKERS: Final = ("o", "s", "^")
 FACTORS: Final = {"policy": "policy", "guaranteed_rate": "GR", "tcp": "TCP flavor"}
-# Parameters of Figure 2: rates, time shown [s], steps, and the on and off times of VBR [s].
+# Parameters of Figure 2: guaranteed rates, time shown [s], length of a step [s], and the period of VBR [s], which is on
+# for `BURST_MS` and off for as long.
 SHOWN_RATES: Final = (0.0, 0.1, 0.5)
 SHOWN_S: Final = (4.2, 6.0)
 STEP_S: Final = 0.01
-PERIOD_S: Final = 0.6
+PERIOD_S: Final = 2 * BURST_MS / 1000
+# Payload of a full segment [bytes].
+MSS: Final = 512
 TITLES: Final = {"lan": "LAN", "wan": "WAN", "satellite": "Satellite"}
-# Flavors, the simplest first, as in the paper's tables.
+# Drop policies and TCP flavors, the simplest first, as in the paper's tables.
 LEVELS: Final = {"policy": ("tail-drop", "epd", "selective-drop"), "tcp": ("vanilla", "reno", "sack")}
 
 
@@ -63,28 +67,30 @@ def link_shares() -> Figure:
         panel.set_xlim(*SHOWN_S)
         panel.set_ylim(0, 1.05)
         panel.set_title(f"GR {rate:g}", loc="left", fontsize=10)
-    panels[1].set_ylabel("UBR's share of the link, in steps of 10 ms")
+    panels[1].set_ylabel(f"UBR's share of the link, in steps of {1000 * STEP_S:g} ms")
     panels[-1].set_xlabel("time [s]; grey: VBR sends at the rate of the link")
-    figure.suptitle("gr-97, Figure 2: link shares with VBR of 300 ms; dashed: the GR (SACK, one run each)")
+    figure.suptitle(f"gr-97, Figure 2: link shares with VBR of {BURST_MS} ms; dashed: the GR (SACK, one run each)")
     return figure
 
 
 def ubr_share(rate: float) -> tuple[FloatArray, FloatArray]:
-    """Returns the middles of 10 ms intervals [s], and each one's share of trunk cells with new UBR data, [0, 1]."""
-    cells = found_cells(rate)
+    """Returns the middles of the steps [s], and each one's share of trunk cells with new UBR data, [0, 1]."""
+    cells = ubr_cells(rate)
     edges = np.arange(SHOWN_S[0], SHOWN_S[1] + STEP_S / 2, STEP_S)
     in_step, _ = np.histogram(cells["time_s"], edges, weights=cells["cells"])
     of_link = STEP_S * RATE.parse("155.52 Mbit/s") / CELL_BITS
     return edges[:-1] + STEP_S / 2, in_step / of_link
 
 
-def found_cells(rate: float) -> pd.DataFrame:
+def ubr_cells(rate: float) -> pd.DataFrame:
     """Returns the cells of UBR's segments at their arrival, from one run over the WAN."""
-    levels = {"network": "wan", "sources": 15, "buffer_cells": 36000, "tcp": "sack", "policy": "selective-drop"}
-    chosen = {**levels, "guaranteed_rate": rate, "vbr_period_ms": 300}
-    cells = PAPERS["gr-97"].cells()[" ".join(str(level) for level in chosen.values())]
-    trace = simulate(cells.with_(duration=f"{SHOWN_S[1]:g} s", traces={"arrivals": True}), 1).traces["arrivals"]
-    return pd.DataFrame({"time_s": trace["time_s"], "cells": trace["bytes"] / 512 * packet_cells(512)})
+    levels = {
+        "network": "wan", "sources": 15, "buffer_cells": 36000, "tcp": "sack", "policy": "selective-drop",
+        "guaranteed_rate": rate, "vbr_period_ms": BURST_MS,
+    }  # fmt: skip
+    scenario = PAPERS["gr-97"].cells()[cell_name(levels, levels)]
+    trace = simulate(scenario.with_(duration=f"{SHOWN_S[1]:g} s", traces={"arrivals": True}), 1).traces["arrivals"]
+    return pd.DataFrame({"time_s": trace["time_s"], "cells": trace["bytes"] / MSS * packet_cells(MSS)})
 
 
 def points(reproduction: Reproduction) -> pd.DataFrame:
@@ -107,7 +113,7 @@ def vbr_period(reproduction: Reproduction) -> Figure:
         panel.set_title(f"{TITLES[network]}, 5 sources", loc="left", fontsize=10)
         panel.set_xlabel("fairness (Jain's index)")
     figure.axes[0].set_ylabel("efficiency")
-    handles = [*_of_levels(chosen, "vbr_period_ms", " ms on, off"), *_of_sources()]
+    handles = [*_level_handles(chosen, "vbr_period_ms", " ms on, off"), *_source_handles()]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
     figure.suptitle(f"gr-97, Figure 4: period of VBR under strict priority ({counted(reproduction.seeds)})")
     return figure
@@ -127,9 +133,9 @@ def by_factor(reproduction: Reproduction) -> Figure:
             panel.set_title(f"{TITLES[network]} by {name}", loc="left", fontsize=10)
             panel.set_xlabel("fairness (Jain's index)")
             # No published or simulated point has such low values, so the legend hides none.
-            panel.legend(handles=_of_levels(of_row, factor), frameon=False, fontsize=8, loc="lower left")
+            panel.legend(handles=_level_handles(of_row, factor), frameon=False, fontsize=8, loc="lower left")
         row[0].set_ylabel("efficiency")
-    figure.legend(handles=_of_sources(), loc="outside lower center", ncols=2, frameon=False)
+    figure.legend(handles=_source_handles(), loc="outside lower center", ncols=2, frameon=False)
     figure.suptitle(f"gr-97, Figure 5: effects of the factors, with VBR of 300 ms ({counted(reproduction.seeds)})")
     return figure
 
@@ -172,17 +178,21 @@ def _panel(axes: Axes, chosen: pd.DataFrame, factor: str, *, joined: bool) -> No
 
 
 def _levels(chosen: pd.DataFrame, factor: str) -> list[Any]:
+    """Returns the levels of a factor that the points have, in the order of the legend."""
     return [level for level in LEVELS.get(factor, sorted(chosen[factor].unique())) if (chosen[factor] == level).any()]
 
 
-def _of_levels(chosen: pd.DataFrame, factor: str, unit: str = "") -> list[Line2D]:
+def _level_handles(chosen: pd.DataFrame, factor: str, unit: str = "") -> list[Line2D]:
+    """Returns a handle of the legend for each level of a factor."""
     levels = zip(_levels(chosen, factor), COLORS, MARKERS, strict=False)
     return [_handle(f"{NAMES.get(level, level)}{unit}", marker, color, color) for level, color, marker in levels]
 
 
-def _of_sources() -> list[Line2D]:
+def _source_handles() -> list[Line2D]:
+    """Returns the handles of the legend for published and simulated points."""
     return [_handle("published", "D", "0.4", "none"), _handle("simulated mean", "D", "0.4", "0.4")]
 
 
 def _handle(label: str, marker: str, color: str, filling: str) -> Line2D:
+    """Returns a handle of the legend: a marker without a line."""
     return Line2D([], [], linestyle="", label=label, marker=marker, color=color, markerfacecolor=filling)
