@@ -136,7 +136,9 @@ def by_factor(reproduction: Reproduction) -> Figure:
             panel.legend(handles=_level_handles(of_row, factor), frameon=False, fontsize=8, loc="lower left")
         row[0].set_ylabel("efficiency")
     figure.legend(handles=_source_handles(), loc="outside lower center", ncols=2, frameon=False)
-    figure.suptitle(f"gr-97, Figure 5: effects of the factors, with VBR of 300 ms ({counted(reproduction.seeds)})")
+    figure.suptitle(
+        f"gr-97, Figure 5: effects of the factors, with VBR of {BURST_MS} ms ({counted(reproduction.seeds)})"
+    )
     return figure
 
 
@@ -158,7 +160,7 @@ def starved_runs(reproduction: Reproduction) -> Figure:
         row[0].set_ylabel("share of the runs")
     for panel in rows[-1]:
         panel.set_xlabel("efficiency of a run")
-    figure.suptitle("gr-97: 5 sources over the WAN with VBR of 300 ms under strict priority, all drop policies")
+    figure.suptitle(f"gr-97: 5 sources over the WAN with VBR of {BURST_MS} ms under strict priority, all drop policies")
     return figure
 
 
