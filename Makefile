@@ -10,7 +10,7 @@ RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 # included so that Cargo compiles the other crates only once, for the tests and for Python.
 TESTED := --workspace --exclude longpipe-wasm --tests
 
-.PHONY: setup models reproduce test stacks more-stacks stacks-ngtcp2 stacks-picoquic stacks-quiche stacks-s2n-quic stacks-quic-go stacks-aioquic embed wheel wheels sdist lab lab-test docs bench bench-rivals bench-kinds bench-instructions bench-pgo bench-scaling bench-growth bench-constellation bench-sharing bench-campaign bench-startup soak validate fuzz checked golden tests-built lint lint-rust lint-wasm lint-stacks lint-python clean
+.PHONY: setup models reproduce test stacks more-stacks stacks-ngtcp2 stacks-picoquic stacks-quiche stacks-s2n-quic stacks-quic-go stacks-aioquic embed wheel wheels sdist lab lab-test docs bench bench-rivals bench-kinds bench-instructions bench-pgo bench-scaling bench-growth bench-constellation bench-threads bench-sharing bench-campaign bench-startup soak validate fuzz checked golden tests-built lint lint-rust lint-wasm lint-stacks lint-python clean
 
 # Python packages are installed, and tests are compiled, in parallel with the core, unless make was called with --jobs.
 TWO_AT_ONCE = $(MAKE) --silent --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=2)
@@ -296,6 +296,11 @@ bench-growth: setup
 # CPU time of a constellation as a graph with traffic between all cities: make bench-constellation [ARGS="starlink-550 100 60"]
 bench-constellation: setup
 	@$(BIN)/python benches/constellation.py $(ARGS)
+
+# Speed-up of one run by threads: make bench-threads [ARGS="--large 2"]
+bench-threads: setup
+	cargo build --package longpipe-network --profile $(PROFILE) --example run
+	@$(BIN)/python benches/threads.py --program target/$(PROFILE)/examples/run $(ARGS)
 
 # Time of 10 000 short runs from the command to the CSV, and CPU time of storing: make bench-campaign [STORE=postgresql://...]
 bench-campaign: setup

@@ -20,8 +20,8 @@ use crate::observe::probe::{Detail, Probe};
 use crate::packets::aal5::Reassembler;
 use crate::packets::external::{ExternalPacket, Outcome};
 use crate::packets::Circuit;
+use crate::parts;
 use crate::parts::plan::Plan;
-use crate::parts::{self};
 use crate::report::{InvariantError, Report};
 use crate::run::{AnyRun, Run};
 #[cfg(not(feature = "reference"))]
@@ -32,6 +32,8 @@ use crate::scenario::{connection_slot_bytes, Engine, Framing, Scenario};
 use longpipe_events::{memory, Time};
 use longpipe_tcp::journal::attribution::Totals;
 use std::fmt;
+
+pub use crate::parts::Balance;
 
 /// A run in progress.
 pub struct Simulation<P: Probe>(Box<dyn AnyRun<P>>);
@@ -72,8 +74,8 @@ impl Threads {
 /// A run on several threads.
 #[derive(Debug)]
 pub enum Divided {
-    /// The run has ended.
-    Ended(Simulation<()>),
+    /// The run has ended. The times are those of `Threads::InTurn`.
+    Ended(Simulation<()>, Balance),
     /// The caller ended the run early.
     Interrupted,
     /// The scenario runs on one thread; the text is the reason, as the end of a sentence.
@@ -111,9 +113,9 @@ impl Simulation<()> {
             _ => std::thread::available_parallelism().map_or(1, usize::from),
         };
         let run = parts::run((scenario, &topology, &guarantees), seed, (&plan, most), on_progress);
-        Ok(run.map_or(Divided::Interrupted, |mut run| {
+        Ok(run.map_or(Divided::Interrupted, |(mut run, balance)| {
             run.medium.finish(&mut run.hosts);
-            Divided::Ended(Simulation(Box::new(run)))
+            Divided::Ended(Simulation(Box::new(run)), balance)
         }))
     }
 }

@@ -163,7 +163,7 @@ fn divided(
     match ran.map_err(|error| ScenarioError::new_err(error.to_string()))? {
         Divided::Sequential(reason) => Ok(Err(reason)),
         Divided::Interrupted => Err(raised.unwrap_or_else(|| DefectError::new_err("a run ended early"))),
-        Divided::Ended(mut simulation) => {
+        Divided::Ended(mut simulation, _) => {
             let report = simulation
                 .report()
                 .map_err(|error| DefectError::new_err(error.to_string()))?;

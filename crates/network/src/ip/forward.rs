@@ -129,6 +129,7 @@ impl Ip {
             End::Through if next.arrival <= hosts.clock.end => {
                 options.with(|options| self.continue_from_router(hosts, next, options));
             }
+            End::Leaves => self.pass_on(link, next, options),
             End::Through | End::Unordered | End::DecidedOnArrival => {
                 options.with(|options| self.wait_on_wire(hosts, link, next, options));
             }
@@ -136,18 +137,23 @@ impl Ip {
     }
 
     /// Takes a packet that another part of the run has sent over a link to this part.
-    pub(crate) fn enter<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
+    #[inline(always)]
+    pub(crate) fn enter<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: impl Carried) {
         let line = &self.wires[link.index()].line;
         if line.end == End::Host && next.arrival <= line.earliest_event {
-            let OnWire { arrival, packet } = next;
-            let reaching = HostArrival {
-                arrival,
-                packet,
-                left_trunk: UNKNOWN,
-            };
-            self.reach_quiet_host(hosts, reaching, options);
+            self.enter_quiet_host(hosts, next, options);
         } else {
             self.set_out(hosts, link, next, options);
+        }
+    }
+
+    /// Like `enter`, but for a packet that precedes all others and all events at the shared port at the end of its link.
+    #[inline(always)]
+    pub(crate) fn enter_first<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: impl Carried) {
+        hosts.clock.begin(next.arrival);
+        let reaching = self.travel(hosts, (next.arrival, next.packet), options, false, None);
+        if let Some(HostArrival { arrival, packet, .. }) = reaching {
+            self.enter_quiet_host(hosts, OnWire { arrival, packet }, options);
         }
     }
 
@@ -380,7 +386,11 @@ impl Ip {
                 _ => break link,
             }
         };
-        options.with(|options| self.stop(hosts, link, OnWire { arrival, packet }, options, left_trunk));
+        let next = OnWire { arrival, packet };
+        match self.wires[link.index()].line.end {
+            End::Leaves => self.pass_on(link, next, options),
+            _ => options.with(|options| self.stop(hosts, link, next, options, left_trunk)),
+        }
         None
     }
 
@@ -439,6 +449,7 @@ impl Ip {
         match self.wires[link.index()].line.end {
             End::Host => self.reach_host(hosts, link, next, options, left_trunk),
             End::Shared => self.wait_in_lane(hosts, link, next, options),
+            End::Leaves => self.pass_on(link, next, options),
             End::Through | End::Unordered | End::DecidedOnArrival => self.wait_on_wire(hosts, link, next, options),
         }
     }

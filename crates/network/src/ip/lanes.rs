@@ -124,10 +124,19 @@ impl PacketLanes {
         self.options[lane].pop(first)
     }
 
-    /// Removes and returns the first packet of a lane with its options.
-    pub fn pop_any(&mut self, lane: usize) -> Option<(Queued, Options)> {
-        let first = self.packets.pop(lane)?;
-        Some((first, self.options[lane].pop(&first)))
+    /// Removes all packets, in the order of each lane. `take` gets each packet, and its options if it has any but a
+    /// timestamp.
+    pub fn remove_all(&mut self, mut take: impl FnMut(&Queued, Option<&Options>)) {
+        for (lane, options) in self.options.iter_mut().enumerate() {
+            for queued in self.packets.lane(lane).iter() {
+                match queued.next.packet.has_other_options() {
+                    false => take(queued, None),
+                    true => take(queued, Some(&options.pop(queued))),
+                }
+            }
+            self.packets.clear(lane);
+            self.last[lane] = 0;
+        }
     }
 
     /// Returns all packets with their timestamps.

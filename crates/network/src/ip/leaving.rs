@@ -3,7 +3,8 @@
 use super::routes::Routes;
 use crate::hosts::reports::PacketFate;
 use crate::packets::queued_options::Queued;
-use crate::packets::{Flow, Link, Options};
+use crate::packets::{Carried, Flow, Link, OnWire, Options};
+use longpipe_events::Time;
 use longpipe_tcp::sender::Transmission;
 use std::sync::Arc;
 
@@ -19,21 +20,69 @@ pub(crate) struct Destinations {
 /// Stands for the part that owns a packet's next port.
 pub(crate) const BY_NEXT_LINK: u32 = u32::MAX;
 
-/// A packet on its way to another part. Options other than timestamps are in `Mail::options`.
+/// Maximum number of batches of a mail.
+const BATCHES: usize = 8;
+
+/// A packet on its way to another part.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passing {
     pub queued: Queued,
     /// Link over which it arrives.
     pub link: Link,
-    /// Index of its options, if it has options other than a timestamp.
+    /// Index of its options in its batch, if it has options other than a timestamp.
     options: u32,
+}
+
+impl Passing {
+    /// Returns the time at which the packet arrives.
+    #[inline(always)]
+    pub fn arrival(&self) -> Time {
+        self.queued.next.arrival
+    }
+}
+
+/// Packets in the order of their arrival, and the options of those that have other options than a timestamp.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Batch {
+    pub packets: Vec<Passing>,
+    options: Vec<Options>,
+}
+
+impl Batch {
+    #[inline(always)]
+    fn push(&mut self, link: Link, next: OnWire, carried: impl Carried) {
+        let options = self.options.len() as u32;
+        if next.packet.has_other_options() {
+            carried.with(|carried| self.options.push(*carried));
+        }
+        let queued = Queued::new(next, carried);
+        self.packets.push(Passing { queued, link, options });
+    }
+
+    /// Returns the options of a packet if it has any but a timestamp.
+    #[inline(always)]
+    pub fn options_of(&self, packet: &Passing) -> Option<&Options> {
+        let others = packet.queued.next.packet.has_other_options();
+        others.then(|| &self.options[packet.options as usize])
+    }
+
+    /// Removes all packets.
+    pub fn clear(&mut self) {
+        self.packets.clear();
+        self.options.clear();
+    }
 }
 
 /// What one part sends to another one in a window.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mail {
-    pub packets: Vec<Passing>,
-    options: Vec<Options>,
+    /// Packets in as few batches as keep the order of their arrival. Of packets that arrive at the same time, the first
+    /// one pushed is in the same batch or an earlier one.
+    batches: [Batch; BATCHES],
+    /// Latest arrival [ps] in each batch.
+    last: [u64; BATCHES],
+    /// Whether a packet in the last batch arrives before packets pushed earlier.
+    unordered: bool,
     pub fates: Vec<PacketFate>,
     /// Transmissions from which receivers measure RTTs.
     pub transmissions: Vec<(Flow, Transmission)>,
@@ -42,46 +91,49 @@ pub(crate) struct Mail {
 impl Mail {
     /// Returns whether nothing is sent.
     pub fn is_empty(&self) -> bool {
-        self.packets.is_empty() && self.fates.is_empty() && self.transmissions.is_empty()
+        self.batches[0].packets.is_empty() && self.fates.is_empty() && self.transmissions.is_empty()
     }
 
     /// Appends a packet.
-    #[inline]
-    pub fn push(&mut self, link: Link, queued: Queued, options: &Options) {
-        let index = self.options.len() as u32;
-        if queued.next.packet.has_other_options() {
-            self.options.push(*options);
-        }
-        let options = index;
-        self.packets.push(Passing { queued, link, options });
+    #[inline(always)]
+    fn push(&mut self, link: Link, next: OnWire, options: impl Carried) {
+        let at = next.arrival.0;
+        // Usually, data are in the first batch, and ACKs in the second one.
+        let batch = match () {
+            () if self.last[0] <= at => 0,
+            () if self.last[1] <= at => 1,
+            () => self.other_batch(at),
+        };
+        self.last[batch] = self.last[batch].max(at);
+        self.batches[batch].push(link, next, options);
     }
 
-    /// Moves all packets of another mail to the end of this one.
-    pub fn take_packets(&mut self, other: &mut Mail) {
-        let before = self.options.len() as u32;
-        let moved = other.packets.drain(..).map(|packet| Passing {
-            options: packet.options + before,
-            ..packet
-        });
-        self.packets.extend(moved);
-        self.options.append(&mut other.options);
+    /// Returns the number of the first batch to whose end a packet can be appended that arrives at `at`.
+    #[inline(never)]
+    fn other_batch(&mut self, at: u64) -> usize {
+        let batch = self.last.iter().position(|&last| last <= at);
+        self.unordered |= batch.is_none();
+        batch.unwrap_or(BATCHES - 1)
     }
 
-    /// Returns the options of a packet.
-    #[inline]
-    pub fn options_of(&self, packet: &Passing) -> Options {
-        match packet.queued.next.packet.has_other_options() {
-            true => self.options[packet.options as usize],
-            false => Options::of_stamp(packet.queued.stamp),
+    /// Puts all packets in order, so that `first_arrival` and `batches` can be called.
+    pub fn close(&mut self) {
+        if std::mem::take(&mut self.unordered) {
+            self.batches[BATCHES - 1].packets.sort_by_key(Passing::arrival);
         }
+        self.last = [0; BATCHES];
     }
 
-    /// Removes the first `count` packets, and all options if no packet is left.
-    pub fn remove_first(&mut self, count: usize) {
-        self.packets.drain(..count);
-        if self.packets.is_empty() {
-            self.options.clear();
-        }
+    /// Returns the time at which the first packet arrives, if there is one.
+    pub fn first_arrival(&self) -> Option<Time> {
+        let firsts = self.batches.iter().filter_map(|batch| batch.packets.first());
+        firsts.map(Passing::arrival).min()
+    }
+
+    /// Returns the batches that have packets, with their numbers.
+    pub fn batches(&mut self) -> impl Iterator<Item = (usize, &mut Batch)> {
+        let batches = self.batches.iter_mut().enumerate();
+        batches.take_while(|(_, batch)| !batch.packets.is_empty())
     }
 }
 
@@ -106,15 +158,48 @@ impl Leaving {
     }
 
     /// Takes a packet that was sent over a link, if it continues in another part. Returns whether it does so.
-    pub fn take(&mut self, routes: &Routes, link: Link, queued: Queued, options: &Options) -> bool {
+    #[inline(always)]
+    pub fn take(&mut self, routes: &Routes, link: Link, next: OnWire, options: impl Carried) -> bool {
         let part = match self.destinations.end[link.index()] {
-            BY_NEXT_LINK => self.destinations.port[routes.next_link(&queued.next.packet).index()],
+            BY_NEXT_LINK => self.destinations.port[routes.next_link(&next.packet).index()],
             part => part,
         };
         let leaves = part != self.part;
         if leaves {
-            self.mails[part as usize].push(link, queued, options);
+            self.mails[part as usize].push(link, next, options);
         }
         leaves
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packets::Packet;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn batches_are_in_order_and_keep_all_packets(arrivals in prop::collection::vec(0u64..40, 1..200)) {
+            let mut mail = Mail::default();
+            for (number, &arrival) in arrivals.iter().enumerate() {
+                let next = OnWire { arrival: Time(arrival), packet: Packet::default() };
+                mail.push(Link::new(number), next, &Options::NONE);
+            }
+            mail.close();
+            prop_assert_eq!(mail.first_arrival().map(|first| first.0), arrivals.iter().copied().min());
+            let mut all = vec![];
+            for (number, batch) in mail.batches() {
+                let own: Vec<_> = batch.packets.iter().map(|packet| (packet.arrival().0, packet.link.index())).collect();
+                prop_assert!(own.is_sorted());
+                all.extend(own.into_iter().map(|(arrival, link)| (arrival, number, link)));
+            }
+            all.sort_unstable();
+            // Simultaneous packets are in the order in which they were pushed.
+            let found: Vec<_> = all.into_iter().map(|(arrival, _, link)| (arrival, link)).collect();
+            let mut expected: Vec<_> = arrivals.iter().copied().zip(0..).collect();
+            expected.sort_unstable();
+            prop_assert_eq!(found, expected);
+        }
     }
 }

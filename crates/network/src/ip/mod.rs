@@ -102,10 +102,21 @@ impl Ip {
     /// Lets all packets in the lanes leave this part of the run.
     pub fn empty_lanes(&mut self) {
         let Some(leaving) = &mut self.leaving else { return };
-        for lane in 0..2 {
-            while let Some((queued, options)) = self.lanes.pop_any(lane) {
-                leaving.take(&self.routes, self.routes.link(&queued.next.packet), queued, &options);
-            }
+        let routes = &self.routes;
+        self.lanes.remove_all(|Queued { next, stamp }, options| {
+            let link = routes.link(&next.packet);
+            match options {
+                None => leaving.take(routes, link, *next, *stamp),
+                Some(options) => leaving.take(routes, link, *next, options),
+            };
+        });
+    }
+
+    /// Passes a packet on to another part of the run.
+    #[inline(always)]
+    fn pass_on(&mut self, link: Link, next: OnWire, options: impl Carried) {
+        if let Some(leaving) = &mut self.leaving {
+            leaving.take(&self.routes, link, next, options);
         }
     }
 
@@ -122,7 +133,7 @@ impl Ip {
     #[inline(never)]
     fn wait_on_wire<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
         if let Some(leaving) = &mut self.leaving {
-            if leaving.take(&self.routes, link, Queued::new(next, options), options) {
+            if leaving.take(&self.routes, link, next, options) {
                 return;
             }
         }
@@ -148,7 +159,7 @@ impl Ip {
         let wire = &self.wires[link.index()];
         let next = wire.waiting.packets.first()?.next;
         let order = match wire.end() {
-            End::Shared | End::Unordered => {
+            End::Shared | End::Unordered | End::Leaves => {
                 let end = &self.topology.ends[link.index()];
                 CELL | self.ties.rank(end, next.arrival, next.packet.vc())
             }

@@ -15,7 +15,7 @@ use crate::hosts::medium::Medium;
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
 use crate::packets::NO_OPTIONS;
-use crate::packets::{Circuit, Flow, Link, OnWire, Options, Packet};
+use crate::packets::{Carried, Circuit, Flow, Link, OnWire, Options, Packet};
 use crate::scenario::topology::Entry;
 use longpipe_events::{MaybeTime, Time};
 
@@ -44,6 +44,29 @@ impl Ip {
                 self.deliver_extras_early(hosts, next, options, left_trunk);
             }
         }
+    }
+
+    /// Like `reach_quiet_host`, for a packet that another part of the run has sent.
+    #[inline(always)]
+    pub(super) fn enter_quiet_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: impl Carried) {
+        let OnWire { arrival, packet } = next;
+        let left_trunk = UNKNOWN;
+        if hosts.early_delivery.in_order && packet.has_stamp_alone() && packet.has_at_most_stamp() {
+            let stamp = options.stamp();
+            if !packet.vc().is_back() {
+                return self.take_data_in_order(hosts, next, stamp, left_trunk);
+            }
+            if !self.take_ack_in_order(hosts, next, stamp) {
+                self.deliver_extras_early(hosts, next, &Options::of_stamp(stamp), left_trunk);
+            }
+            return;
+        }
+        let reaching = HostArrival {
+            arrival,
+            packet,
+            left_trunk,
+        };
+        options.with(|options| self.reach_quiet_host(hosts, reaching, options));
     }
 
     #[inline(always)]

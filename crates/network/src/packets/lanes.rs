@@ -110,6 +110,12 @@ impl<T: Arrives, const N: usize> Lanes<T, N> {
         Some(entry)
     }
 
+    /// Removes all entries of a lane.
+    pub fn clear(&mut self, lane: usize) {
+        self.lanes[lane].clear();
+        self.first[lane] = never(lane);
+    }
+
     /// Returns all entries.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.lanes.iter().flat_map(Ring::iter)

@@ -4,6 +4,7 @@
 //! therefore equal on any number of threads, except for the number of events. The windows are explained in `windows.rs`,
 //! the division in `plan.rs`.
 
+mod arriving;
 mod part;
 pub(crate) mod plan;
 mod rounds;
@@ -21,32 +22,68 @@ use part::{joined, Part, Whole};
 use plan::Plan;
 use rounds::Rounds;
 use std::panic::resume_unwind;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Time between two calls that report the progress.
 const BETWEEN_REPORTS: Duration = Duration::from_millis(20);
 
-/// Mail between parts: a slot for each round of a pair, sender and receiver.
+/// Time that one thread takes to simulate all parts in turn, by which the speed-up with several threads is estimated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Balance {
+    /// Time for all parts.
+    pub all: Duration,
+    /// Time for the parts of the thread that takes longest in each turn.
+    pub longest: Duration,
+}
+
+/// Mail between parts: two slots, for turns with even and odd numbers, for each pair of sender and receiver.
 struct Post {
     parts: usize,
-    slots: Vec<Mutex<Mail>>,
+    slots: Vec<Slot>,
+}
+
+#[derive(Default)]
+struct Slot {
+    /// Whether the mail is waiting for its receiver.
+    is_full: AtomicBool,
+    mail: Mutex<Mail>,
 }
 
 impl Post {
     fn new(parts: usize) -> Post {
-        let slots = (0..2 * parts * parts).map(|_| Mutex::default());
+        let slots = (0..2 * parts * parts).map(|_| Slot::default());
         Post {
             parts,
             slots: slots.collect(),
         }
     }
 
-    /// Returns the slot for the mail that `from` sends to `to` in a round.
-    fn slot(&self, round: u64, from: usize, to: usize) -> MutexGuard<'_, Mail> {
-        let half = (round % 2) as usize;
-        let slot = &self.slots[(half * self.parts + from) * self.parts + to];
-        slot.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Returns the slot for the mail that `from` sends to `to` in a turn.
+    fn slot(&self, turn: u64, from: usize, to: usize) -> &Slot {
+        let half = (turn % 2) as usize;
+        &self.slots[(half * self.parts + from) * self.parts + to]
+    }
+
+    /// Leaves a mail for its receiver, and returns an empty one in its place.
+    fn send(&self, turn: u64, from: usize, to: usize, mail: &mut Mail) {
+        let slot = self.slot(turn, from, to);
+        let mut own = slot.mail.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::swap(&mut *own, mail);
+        slot.is_full.store(true, Ordering::Release);
+    }
+
+    /// Gives a part all mails that were sent to it in a turn.
+    fn deliver(&self, turn: u64, part: &mut Part) {
+        for from in 0..self.parts {
+            let slot = self.slot(turn, from, part.number);
+            if slot.is_full.load(Ordering::Acquire) {
+                let mut mail = slot.mail.lock().unwrap_or_else(PoisonError::into_inner);
+                part.take(from, turn, &mut mail);
+                slot.is_full.store(false, Ordering::Release);
+            }
+        }
     }
 }
 
@@ -59,7 +96,7 @@ pub(crate) fn run(
     seed: u64,
     (plan, most): (&Plan, usize),
     on_progress: &mut dyn FnMut(f64) -> bool,
-) -> Option<Run<(), Ip>> {
+) -> Option<(Run<(), Ip>, Balance)> {
     let whole = Whole {
         scenario,
         topology,
@@ -90,10 +127,13 @@ pub(crate) fn run(
             .map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic)));
         std::iter::once(own).chain(others).collect()
     });
-    let mut parts = vec![];
+    let (mut parts, mut balance) = (vec![], Balance::default());
     for of_thread in ran {
         match of_thread {
-            Ok(of_thread) => parts.extend(of_thread),
+            Ok((of_thread, its_balance)) => {
+                parts.extend(of_thread);
+                balance = its_balance;
+            }
             Err(Ended::Memory(limit)) => resume_unwind(Box::new(limit)),
             Err(Ended::Defect(line)) => panic!("{line}"),
         }
@@ -101,16 +141,17 @@ pub(crate) fn run(
     if parts.len() < plan.threads.len() {
         return None;
     }
-    joined(&whole, parts)
+    joined(&whole, parts).map(|run| (run, balance))
 }
 
-/// Simulates the parts of one thread, and returns them at the end of the run; returns none if the run ends early.
+/// Simulates the parts of one thread, and returns them at the end of the run with the times that they took; returns none
+/// if the run ends early.
 fn simulated(
     whole: &Whole<'_>,
     (post, rounds): (&Post, &Rounds),
     (thread, count): (usize, usize),
     on_progress: &mut dyn FnMut(f64) -> bool,
-) -> Vec<Part> {
+) -> (Vec<Part>, Balance) {
     let Plan {
         windows,
         threads,
@@ -126,37 +167,55 @@ fn simulated(
     };
     let (all, duration) = (windows.rounds(scenario.duration_ps), scenario.duration_ps);
     let mut reported = Instant::now();
-    for round in 0..all {
+    // Rounds in which nothing happens are skipped; turns are those that remain.
+    let (mut round, mut turn) = (0, 0);
+    let mut balance = Balance::default();
+    let mut spent = vec![Duration::ZERO; threads.len()];
+    loop {
+        let mut next = all - 1;
         for part in &mut parts {
-            for from in (0..threads.len()).filter(|_| round > 0) {
-                part.take(&mut post.slot(round - 1, from, part.number));
-            }
-            let until = windows.end(part.number, round) - 1;
-            if until < 0 {
-                continue;
-            }
-            part.advance(Time(until.min(i128::from(duration)) as u64));
             let number = part.number;
-            for (to, mail) in part.mails(part_of).iter_mut().enumerate() {
-                if !mail.is_empty() {
-                    std::mem::swap(&mut *post.slot(round, number, to), mail);
+            let began = (count == 1).then(Instant::now);
+            post.deliver(turn + 1, part);
+            let until = windows.end(number, round) - 1;
+            if until >= 0 {
+                part.advance(Time(until.min(i128::from(duration)) as u64));
+                for (to, mail) in part
+                    .mails(part_of)
+                    .iter_mut()
+                    .enumerate()
+                    .filter(|(_, mail)| !mail.is_empty())
+                {
+                    mail.close();
+                    if let Some(first) = mail.first_arrival() {
+                        next = windows.round_of(to, first).min(next);
+                    }
+                    post.send(turn, number, to, mail);
                 }
             }
+            next = windows.round_of(number, part.next_due()).min(next);
+            spent[threads[number]] += began.map_or(Duration::ZERO, |began| began.elapsed());
         }
+        balance.all += spent.iter().sum::<Duration>();
+        balance.longest += spent.iter().copied().max().unwrap_or_default();
+        spent.fill(Duration::ZERO);
         if thread == 0 && reported.elapsed() >= BETWEEN_REPORTS {
             reported = Instant::now();
             if !on_progress(round as f64 / all as f64) {
-                rounds.end_with(round);
+                rounds.end_with(turn);
             }
         }
-        if !rounds.wait(round) {
-            return vec![];
+        let Some(next) = rounds.wait(turn, next) else {
+            return (vec![], balance);
+        };
+        turn += 1;
+        round = next.max(round + 1);
+        if round >= all {
+            break;
         }
     }
     for part in &mut parts {
-        for from in 0..threads.len() {
-            part.take(&mut post.slot(all - 1, from, part.number));
-        }
+        post.deliver(turn + 1, part);
     }
-    parts
+    (parts, balance)
 }

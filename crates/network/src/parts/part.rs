@@ -1,15 +1,16 @@
 //! One part of a run on several threads: hosts with their interfaces, or output ports of routers.
 
+use super::arriving::Arriving;
 use super::plan::Plan;
 use crate::hosts::early_delivery::EarlyDelivery;
 use crate::hosts::reports::Elsewhere;
 use crate::hosts::{hosts, Hosts};
-use crate::ip::leaving::{Destinations, Leaving, Mail, BY_NEXT_LINK};
+use crate::ip::leaving::{Destinations, Leaving, Mail, Passing, BY_NEXT_LINK};
 use crate::ip::port::line::End;
 use crate::ip::Ip;
 use crate::lookahead::early::EarlyHosts;
 use crate::lookahead::guarantees::Guarantees;
-use crate::packets::{Flow, Link};
+use crate::packets::{Flow, Link, Options};
 use crate::run::{AnyRun, Run};
 use crate::scenario::topology::Topology;
 use crate::scenario::Scenario;
@@ -37,8 +38,8 @@ pub(super) struct Part {
     late_ports: Vec<Link>,
     /// Flows whose receivers are in other parts and measure RTTs from transmissions, with these parts.
     measuring: Vec<(Flow, usize)>,
-    /// Packets from other parts that have not been processed, in the order of their arrival.
-    arriving: Mail,
+    /// Packets from other parts that have not been processed.
+    arriving: Arriving,
     /// Time up to which the part is simulated; None before its first window.
     until: Option<Time>,
 }
@@ -99,7 +100,10 @@ impl Part {
             let leaves =
                 plan.destinations.end[index] == BY_NEXT_LINK || plan.destinations.end[index] as usize != number;
             if leaves && !stays_in_lanes && wire.line.end != End::DecidedOnArrival {
-                wire.line.end = End::Unordered;
+                wire.line.end = match plan.destinations.end[index] {
+                    BY_NEXT_LINK => End::Unordered,
+                    _ => End::Leaves,
+                };
             }
         }
         let leaving = Leaving::new(number as u32, plan.threads.len(), Arc::clone(&whole.destinations));
@@ -122,51 +126,60 @@ impl Part {
             ends,
             late_ports,
             measuring,
-            arriving: Mail::default(),
+            arriving: Arriving::default(),
             until: None,
         }
     }
 
-    /// Takes what another part has sent.
-    pub fn take(&mut self, mail: &mut Mail) {
+    /// Takes what part number `from` has sent in a turn.
+    pub fn take(&mut self, from: usize, turn: u64, mail: &mut Mail) {
         for fate in mail.fates.drain(..) {
             self.run.hosts.take_fate(fate);
         }
         for (flow, transmission) in mail.transmissions.drain(..) {
             self.run.hosts.flows[flow.index()].sender.add_transmission(transmission);
         }
-        self.arriving.take_packets(mail);
+        self.arriving.take(from, turn, mail);
+    }
+
+    /// Returns a time before which nothing happens in this part unless further packets arrive.
+    pub fn next_due(&mut self) -> Time {
+        let Run { hosts, medium } = &mut self.run;
+        let mut due = self.arriving.first().min(hosts.clock.queue.next_time());
+        due = due.min(medium.lanes.first().1);
+        for &link in &self.late_ports {
+            let wire = &mut medium.wires[link.index()];
+            due = wire.port.due(&mut wire.line, due).unwrap_or(due);
+        }
+        due
     }
 
     /// Simulates all times up to `until`, after all packets that arrive by then have been taken.
     pub fn advance(&mut self, until: Time) {
-        let Run { hosts, medium } = &mut self.run;
-        hosts.clock.until = until;
-        self.arriving.packets.sort_by_key(|passing| passing.queued.next.arrival);
-        let arrived = self
-            .arriving
-            .packets
-            .partition_point(|passing| passing.queued.next.arrival <= until);
-        for passing in &self.arriving.packets[..arrived] {
-            let next = passing.queued.next;
-            assert!(
-                self.until.is_none_or(|until| next.arrival > until),
-                "a packet reaches a part too late"
-            );
-            medium.enter(hosts, passing.link, next, &self.arriving.options_of(passing));
+        assert!(
+            self.until.is_none_or(|until| self.arriving.first() > until),
+            "a packet reaches a part too late"
+        );
+        self.until = Some(until);
+        if self.next_due() > until {
+            return;
         }
-        self.arriving.remove_first(arrived);
+        let Part { run, arriving, .. } = self;
+        run.hosts.clock.until = until;
         if self.has_hosts {
-            self.run.process_queue();
-            self.run.hosts.clock.now = until;
-            self.run.medium.empty_lanes();
+            arriving.remove_until(until, |passing, options, _| run.enter(passing, options));
+            run.process_queue();
+            run.hosts.clock.now = until;
+            run.medium.empty_lanes();
         } else {
-            self.run.advance_to(until);
+            arriving.remove_until(until, |passing, options, following| {
+                run.enter_in_order(passing, options, following);
+            });
+            run.advance_to(until);
         }
         for &link in &self.late_ports {
             self.run.medium.act_until(&mut self.run.hosts, link, until);
         }
-        self.until = Some(until);
     }
 
     /// Returns, by part, what has left this part since the last call; the caller empties the lists.
@@ -188,6 +201,47 @@ impl Part {
     }
 }
 
+impl Run<(), Ip> {
+    /// Takes a packet from another part; `options` are None if it has at most a timestamp.
+    #[inline]
+    fn enter(&mut self, passing: &Passing, options: Option<&Options>) {
+        let (next, Run { hosts, medium }) = (passing.queued.next, self);
+        match options {
+            None => medium.enter(hosts, passing.link, next, passing.queued.stamp),
+            Some(options) => medium.enter(hosts, passing.link, next, options),
+        }
+    }
+
+    /// Like `enter`, but processes everything that precedes the packet, and the packet too if no other packet from another
+    /// part arrives before `following` and nothing else is simultaneous.
+    #[inline]
+    fn enter_in_order(&mut self, passing: &Passing, options: Option<&Options>, following: Time) {
+        let (at, stamp) = (passing.arrival(), passing.queued.stamp);
+        if self.first_due() < at {
+            self.advance_to(Time(at.0 - 1));
+        }
+        let Run { hosts, medium } = self;
+        let precedes = at
+            < following
+                .min(medium.lanes.first().1)
+                .min(hosts.clock.queue.lower_bound());
+        if !precedes || medium.wires[passing.link.index()].line.end != End::Shared {
+            return self.enter(passing, options);
+        }
+        match options {
+            None => medium.enter_first(hosts, passing.queued.next, stamp),
+            Some(options) => medium.enter_first(hosts, passing.queued.next, options),
+        }
+    }
+
+    /// Returns a time before which no packet in the lanes and no event is due.
+    #[inline]
+    fn first_due(&self) -> Time {
+        let first_event = self.hosts.clock.queue.lower_bound();
+        self.medium.lanes.first().1.min(first_event)
+    }
+}
+
 /// Joins all parts, which have reached the end, to the run that one thread would have reached.
 pub(super) fn joined(whole: &Whole<'_>, mut parts: Vec<Part>) -> Option<Run<(), Ip>> {
     parts.sort_by_key(|part| part.number);
@@ -196,7 +250,7 @@ pub(super) fn joined(whole: &Whole<'_>, mut parts: Vec<Part>) -> Option<Run<(), 
     let Part {
         mut run,
         ends,
-        mut arriving,
+        arriving,
         ..
     } = parts.pop()?;
     let by_number = |part: u32| (part as usize).checked_sub(1);
@@ -224,14 +278,14 @@ pub(super) fn joined(whole: &Whole<'_>, mut parts: Vec<Part>) -> Option<Run<(), 
             own.swap_receiver(&mut others[other].run.hosts.flows[index]);
         }
     }
-    for part in &mut others {
+    for part in &others {
         run.hosts.clock.events += part.run.hosts.clock.events;
-        arriving.take_packets(&mut part.arriving);
         run.medium.hold(&part.run.medium);
     }
     run.medium.leaving = None;
     run.hosts.elsewhere = None;
-    for passing in &arriving.packets {
+    let arriving = others.iter().map(|part| &part.arriving).chain([&arriving]);
+    for passing in arriving.flat_map(Arriving::iter) {
         run.medium.wires[passing.link.index()]
             .waiting
             .packets

@@ -12,7 +12,7 @@ use crate::scenario::{Engine, FlowConfig, Framing, LossConfig, NodeKind, Scenari
 use crate::traffic::parameters::Transport;
 use longpipe_tcp::config::CongestionConfig;
 use std::cmp::Reverse;
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// Minimum length of a window [ps].
 const MIN_WINDOW: i64 = 10_000_000;
@@ -20,6 +20,8 @@ const MIN_WINDOW: i64 = 10_000_000;
 const SENDER: u64 = 4;
 const RECEIVER: u64 = 3;
 const PORT: u64 = 1;
+/// Minimum number of groups of hosts per thread, so that the threads' shares are nearly equal.
+const SHARES: u64 = 8;
 /// Minimum number of packets at ports in a window for which threads pay.
 const PAYS: f64 = 4000.0;
 
@@ -163,13 +165,20 @@ impl<'a> Graph<'a> {
                 forwarded_from[to] = Some(from);
             }
         }
+        let roots: Vec<usize> = (0..nodes + links.len()).map(|entity| together.root(entity)).collect();
+        // Packets wait for their arrival at the end of a link whose next ports may belong to several parts.
+        let waits: HashSet<usize> = hops
+            .iter()
+            .filter(|&&(from, to)| roots[nodes + from] != roots[nodes + to])
+            .map(|&(from, _)| from)
+            .collect();
         let min_delay = |link: usize| links[link].guarantees().min_delay as i64;
         let delays = (0..links.len()).map(|link| {
-            let chain = std::iter::successors(Some(link), |&link| forwarded_from[link]);
+            let before = |&link: &usize| forwarded_from[link].filter(|from| !waits.contains(from));
+            let chain = std::iter::successors(Some(link), before);
             chain.take(links.len()).map(min_delay).sum()
         });
         let delays = delays.collect();
-        let roots: Vec<usize> = (0..nodes + links.len()).map(|entity| together.root(entity)).collect();
         let mut of_roots = vec![0; costs.len()];
         costs
             .iter()
@@ -223,10 +232,8 @@ impl<'a> Graph<'a> {
     /// Returns the groups of ports into which they may be divided, the simplest first.
     fn groupings(&self, threads: usize) -> Vec<Vec<Vec<usize>>> {
         let ports = self.ports();
-        let by_host = |link: usize| self.scenario.is_host(self.scenario.links[link].from);
-        let entered = self.hops.iter().filter(|&&(from, _)| by_host(from));
-        let entries: HashSet<usize> = entered.map(|&(_, to)| self.owner(to)).collect();
         // Hosts reach some ports at once, and some ports reach hosts at once.
+        let entries = self.entries();
         let (inner, outer): (Vec<usize>, Vec<usize>) = ports.iter().partition(|port| entries.contains(port));
         let regions = self.regions(&ports, threads);
         let by_region = |group: &[usize]| -> Vec<Vec<usize>> {
@@ -244,6 +251,28 @@ impl<'a> Graph<'a> {
             .iter_mut()
             .for_each(|groups| groups.retain(|group| !group.is_empty()));
         groupings
+    }
+
+    /// Returns the roots of the ports that packets reach first after their hosts, and of those that they reach without delay
+    /// after these.
+    fn entries(&self) -> HashSet<usize> {
+        let by_host = |link: usize| self.scenario.is_host(self.scenario.links[link].from);
+        let entered = self.hops.iter().filter(|&&(from, _)| by_host(from));
+        let mut entries: HashSet<usize> = entered.map(|&(_, to)| self.owner(to)).collect();
+        let mut reached: Vec<usize> = entries.iter().copied().collect();
+        let mut next: HashMap<usize, Vec<usize>> = HashMap::new();
+        for &(from, to) in self
+            .hops
+            .iter()
+            .filter(|&&(from, _)| self.delays[from] == 0 && !by_host(from))
+        {
+            next.entry(self.owner(from)).or_default().push(self.owner(to));
+        }
+        while let Some(port) = reached.pop() {
+            let further = next.remove(&port).into_iter().flatten();
+            reached.extend(further.filter(|&port| entries.insert(port)));
+        }
+        entries
     }
 
     /// Returns the number of each port's region: consecutive routers, as found by a breadth-first search, whose ports have
@@ -279,6 +308,24 @@ impl<'a> Graph<'a> {
             before += self.costs[*port];
         }
         regions
+    }
+
+    /// Returns, for each node, the representative of those `hosts` that exchange packets and therefore preferably belong to
+    /// one part, and the cost of each representative. No representative has a large share of the costs of a thread.
+    fn pairs(&self, hosts: &[usize], threads: usize) -> (Vec<usize>, Vec<u64>) {
+        let (nodes, links) = (self.scenario.nodes.len(), &self.scenario.links);
+        let most = hosts.iter().map(|&host| self.costs[host]).sum::<u64>() / (SHARES * threads as u64);
+        let mut costs = self.costs[..nodes].to_vec();
+        let mut together = Together((0..nodes).collect());
+        for flow in &self.scenario.flows {
+            let ends = [&flow.route, &flow.return_route].map(|way| self.roots[links[way[0]].from]);
+            let [one, other] = ends.map(|host| together.root(host));
+            if one != other && costs[one] + costs[other] <= most {
+                together.join(one, other);
+                costs[one.min(other)] = costs[one] + costs[other];
+            }
+        }
+        ((0..nodes).map(|node| together.root(node)).collect(), costs)
     }
 
     /// Returns the estimated number of packets per second at ports of routers if the flows of each link share it equally.
@@ -353,16 +400,19 @@ impl Plan {
             thread_of_group[group] = thread;
             loads[thread] += cost(&groups[group]);
         }
-        let mut hosts: Vec<usize> = (0..nodes)
+        let hosts: Vec<usize> = (0..nodes)
             .filter(|&node| graph.roots[node] == node && graph.costs[node] > 0)
             .collect();
-        hosts.sort_by_key(|&host| Reverse(graph.costs[host]));
-        let mut thread_of_host = vec![0; nodes];
-        for &host in &hosts {
+        let (pairs, costs) = graph.pairs(&hosts, threads);
+        let mut by_cost: Vec<usize> = hosts.iter().copied().filter(|&host| pairs[host] == host).collect();
+        by_cost.sort_by_key(|&pair| Reverse(costs[pair]));
+        let mut thread_of_pair = vec![0; nodes];
+        for pair in by_cost {
             let thread = least(&loads);
-            thread_of_host[host] = thread;
-            loads[thread] += graph.costs[host];
+            thread_of_pair[pair] = thread;
+            loads[thread] += costs[pair];
         }
+        let thread_of_host: Vec<usize> = pairs.iter().map(|&pair| thread_of_pair[pair]).collect();
         let mut used: Vec<usize> = hosts.iter().map(|&host| thread_of_host[host]).collect();
         used.sort_unstable();
         used.dedup();

@@ -1,4 +1,4 @@
-//! The barrier between rounds.
+//! The barrier between turns, in each of which all threads simulate one round of windows.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -6,17 +6,21 @@ use std::sync::{Condvar, Mutex, PoisonError};
 /// Number of times that a thread checks the barrier before it sleeps.
 const SPINS: u32 = 2000;
 
-/// A barrier that all threads pass after each round, or at which they learn that the run ends.
+/// A barrier that all threads pass after each turn, or at which they learn that the run ends.
 #[derive(Debug)]
 pub(super) struct Rounds {
     threads: usize,
-    /// Number of threads that have completed the present round.
+    /// Number of threads that have completed the present turn.
     waiting: AtomicUsize,
-    /// Number of rounds that all threads have completed.
+    /// Least round that a thread has requested in the present turn.
+    least: AtomicU64,
+    /// Round of the next turn.
+    next: AtomicU64,
+    /// Number of turns that all threads have completed.
     completed: AtomicU64,
-    /// The last round, after which all threads stop.
+    /// The last turn, after which all threads stop.
     last: AtomicU64,
-    /// Whether a thread ended without completing its round.
+    /// Whether a thread ended without completing its turn.
     given_up: AtomicBool,
     /// Held by a thread while it decides to sleep.
     sleep: Mutex<()>,
@@ -29,6 +33,8 @@ impl Rounds {
         Rounds {
             threads,
             waiting: AtomicUsize::new(0),
+            least: AtomicU64::new(u64::MAX),
+            next: AtomicU64::new(0),
             completed: AtomicU64::new(0),
             last: AtomicU64::new(u64::MAX),
             given_up: AtomicBool::new(false),
@@ -37,12 +43,12 @@ impl Rounds {
         }
     }
 
-    /// Ends the run after a round that the calling thread has not completed.
-    pub fn end_with(&self, round: u64) {
-        self.last.store(round, Ordering::Release);
+    /// Ends the run after a turn that the calling thread has not completed.
+    pub fn end_with(&self, turn: u64) {
+        self.last.store(turn, Ordering::Release);
     }
 
-    /// Ends the run at once; the calling thread completes no further round.
+    /// Ends the run at once; the calling thread completes no further turn.
     pub fn give_up(&self) {
         self.given_up.store(true, Ordering::Release);
         self.wake_all();
@@ -53,31 +59,33 @@ impl Rounds {
         self.wake.notify_all();
     }
 
-    /// Returns whether a round, or the run, is over.
-    fn is_over(&self, round: u64) -> bool {
-        self.completed.load(Ordering::Acquire) > round || self.given_up.load(Ordering::Acquire)
+    /// Returns whether a turn, or the run, is over.
+    fn is_over(&self, turn: u64) -> bool {
+        self.completed.load(Ordering::Acquire) > turn || self.given_up.load(Ordering::Acquire)
     }
 
-    /// Waits until all threads have completed a round. Returns whether the run continues.
-    pub fn wait(&self, round: u64) -> bool {
+    /// Waits until all threads have completed a turn. Returns the least round that any of them requests as `next`; None if
+    /// the run ends.
+    pub fn wait(&self, turn: u64, next: u64) -> Option<u64> {
+        self.least.fetch_min(next, Ordering::AcqRel);
         if self.waiting.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
             self.waiting.store(0, Ordering::Release);
-            self.completed.store(round + 1, Ordering::Release);
+            self.next
+                .store(self.least.swap(u64::MAX, Ordering::AcqRel), Ordering::Release);
+            self.completed.store(turn + 1, Ordering::Release);
             self.wake_all();
         }
         let spun = (0..SPINS).any(|_| {
             std::hint::spin_loop();
-            self.is_over(round)
+            self.is_over(turn)
         });
         if !spun {
             let mut sleep = self.sleep.lock().unwrap_or_else(PoisonError::into_inner);
-            while !self.is_over(round) {
+            while !self.is_over(turn) {
                 sleep = self.wake.wait(sleep).unwrap_or_else(PoisonError::into_inner);
             }
         }
-        if self.completed.load(Ordering::Acquire) <= round {
-            return false;
-        }
-        self.last.load(Ordering::Acquire) > round
+        let continues = self.completed.load(Ordering::Acquire) > turn && self.last.load(Ordering::Acquire) > turn;
+        continues.then(|| self.next.load(Ordering::Acquire))
     }
 }

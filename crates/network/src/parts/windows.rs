@@ -5,6 +5,8 @@
 //! simulated that time if `o_j + w <= o_i + d_ij`. Offsets `o` that satisfy this for all pairs exist if `w` is at most the
 //! mean delay of each cycle of parts.
 
+use longpipe_events::Time;
+
 /// Windows of equal length, with an offset for each part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Windows {
@@ -34,6 +36,12 @@ impl Windows {
     /// Returns the end [ps] of a part's window in a round, which may be negative.
     pub fn end(&self, part: usize, round: u64) -> i128 {
         (i128::from(round) + 1) * i128::from(self.length) + i128::from(self.offsets[part])
+    }
+
+    /// Returns the round in which a part simulates a time.
+    pub fn round_of(&self, part: usize, time: Time) -> u64 {
+        let round = (i128::from(time.0) - i128::from(self.offsets[part])) / i128::from(self.length);
+        round.clamp(0, i128::from(u64::MAX)) as u64
     }
 
     /// Returns the number of rounds after which all parts have simulated the time until `duration` [ps].
@@ -78,6 +86,10 @@ mod tests {
                 offsets: vec![0, -50]
             }
         );
+        // The first part simulates times 0 to 49 in round 0, and the second one in round 1.
+        let times = [0, 49, 50, 99].map(Time);
+        assert_eq!(times.map(|time| windows.round_of(0, time)), [0, 0, 1, 1]);
+        assert_eq!(times.map(|time| windows.round_of(1, time)), [1, 1, 2, 2]);
         // Without a cycle, one window is as long as the run.
         let line = [vec![None, Some(30)], vec![None, None]];
         assert_eq!(Windows::longest(&line, 1000).length, 1000);

@@ -33,11 +33,18 @@ fn scenarios_that_once_failed_agree() {
     );
 }
 
+/// Returns all scenarios of this folder.
+pub fn kept_scenarios() -> Vec<Kept> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/regressions");
+    let entries = std::fs::read_dir(folder).expect("a folder beside this file");
+    entries
+        .map(|entry| Kept::read(&entry.expect("a file").path()))
+        .collect()
+}
+
 #[test]
 fn a_scenario_is_restored_from_its_file() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/regressions");
-    for entry in std::fs::read_dir(folder).expect("a folder beside this file") {
-        let kept = Kept::read(&entry.expect("a file").path());
+    for kept in kept_scenarios() {
         assert_eq!(Kept::parse(&kept.line()).line(), kept.line());
     }
 }

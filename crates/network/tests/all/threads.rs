@@ -6,6 +6,7 @@ use crate::common::any_graph::{any_scenario, with_ends};
 use crate::common::compare::compare_threads;
 use crate::common::golden::entries;
 use crate::common::random::cases;
+use crate::regressions::kept_scenarios;
 use longpipe_network::scenario::{Engine, Framing, Scenario, TrafficConfig};
 use longpipe_network::simulation::Threads;
 use proptest::prelude::*;
@@ -39,6 +40,18 @@ fn golden_scenarios_have_their_results_on_several_threads() {
     }
     println!("{reasons:#?}");
     assert!(failed.is_empty(), "{} runs:\n{}", failed.len(), failed.join("\n"));
+}
+
+#[test]
+fn scenarios_that_once_failed_agree_on_several_threads() {
+    let kept = kept_scenarios()
+        .into_iter()
+        .filter(|kept| kept.scenario.framing == Framing::Ip);
+    let failed = kept.filter_map(|kept| {
+        let compared = compare_threads(&kept.scenario, kept.seed, Threads::InTurn(4));
+        compared.err().map(|error| error.to_string())
+    });
+    assert_eq!(failed.collect::<Vec<_>>(), Vec::<String>::new());
 }
 
 /// Replaces arriving flows by transfers, and delays of 0 by `least` [ps], so that most scenarios have several parts.

@@ -137,7 +137,7 @@ pub fn compare_threads(scenario: &Scenario, seed: u64, threads: Threads) -> Resu
         match simulation.map_err(|error| finding("refused", error.to_string()))? {
             Divided::Sequential(reason) => Ok(Err(reason)),
             Divided::Interrupted => Err(finding("interrupted", String::new())),
-            Divided::Ended(mut simulation) => {
+            Divided::Ended(mut simulation, _) => {
                 let report = simulation.report();
                 let report = report.map_err(|error| finding("invariant broken", error.to_string()))?;
                 Ok(Ok(Finished {

@@ -17,6 +17,8 @@ pub enum End {
     Through,
     /// The packet has reached its host.
     Host,
+    /// The packet continues in another part of a run on several threads.
+    Leaves,
     /// Decided on arrival, because the packet may be corrupted or rerouted; if it is not, `DeliveryCheck::end` applies.
     DecidedOnArrival,
 }
