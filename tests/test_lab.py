@@ -24,6 +24,7 @@ import tomli_w
 from hypothesis import HealthCheck, given, settings
 from typer.testing import CliRunner
 
+from lab_scenarios import Drawn
 from longpipe import _core, lab
 from longpipe.cli import app
 from longpipe.errors import RunError
@@ -414,6 +415,14 @@ def test_controllers_have_the_rules_of_their_profile_as_in_python() -> None:
     (page,) = of_page([{**rest, "tcp": {"profile": "linux-6", "congestion": "vegas"}}])
     for flow in page["core"]["flows"]:
         assert flow["tcp"]["vegas"] == {"alpha": 2, "beta": 4, "gamma": 1, "rules": "linux"}
+
+
+@built
+def test_drawn_fields_are_resolved_as_python_does() -> None:
+    drawn = Drawn(61)
+    tables = [drawn.scenario() for _ in range(examples(100, 500))]
+    assert_equal(tables)
+    assert sum("core" in of_python(table) for table in tables) > len(tables) / 2
 
 
 @built

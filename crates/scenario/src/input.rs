@@ -299,7 +299,14 @@ impl Graph {
     /// # Errors
     /// Returns the problem of the text, which is a defect of the caller.
     pub(crate) fn read(text: &str) -> Result<Graph, Problems> {
-        let mut json = read(text)?;
+        Graph::of(read(text)?)
+    }
+
+    /// Reads a graph from a table.
+    ///
+    /// # Errors
+    /// Returns the problem of the table, which is a defect of the caller.
+    pub(crate) fn of(mut json: Json<'_>) -> Result<Graph, Problems> {
         Ok(Graph {
             dumbbell: Dumbbell::of(json.take("dumbbell")),
             nodes: rows(json.take("nodes"), |mut row| {

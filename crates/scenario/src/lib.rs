@@ -10,6 +10,7 @@ pub mod checks;
 mod conditioners;
 mod connections;
 mod copies;
+pub mod described;
 mod dumbbell;
 pub mod framing;
 pub mod input;

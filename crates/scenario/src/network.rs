@@ -12,7 +12,14 @@ use crate::Problems;
 /// # Errors
 /// Returns the problems of the network, or the problem of the JSON text, which is a defect of the caller.
 pub fn topology(network: &str) -> Result<Topology, Problems> {
-    let mut graph = Graph::read(network)?;
+    of_graph(Graph::read(network)?)
+}
+
+/// Checks a network, finds the routes of its flows, and splits them at proxies.
+///
+/// # Errors
+/// Returns the problems of the network.
+pub(crate) fn of_graph(mut graph: Graph) -> Result<Topology, Problems> {
     if let Some(fields) = graph.dumbbell.clone() {
         dumbbell::expand(&fields, &mut graph)?;
     }

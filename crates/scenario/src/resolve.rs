@@ -37,7 +37,23 @@ pub struct Resolved<'a> {
 /// # Errors
 /// Returns the problems of connections and the network together, or else the first problem of their combination.
 pub fn resolve<'a>(topology: &Topology, facts: &Facts, settings_json: &'a str) -> Result<Resolved<'a>, Problems> {
-    let settings = &mut Settings::read(settings_json)?;
+    resolve_settings(topology, facts, Settings::read(settings_json)?)
+}
+
+/// Resolves a scenario with a network, from its other settings.
+///
+/// # Errors
+/// Returns the problems of connections and the network together, or else the first problem of their combination.
+pub(crate) fn resolve_settings<'a>(
+    topology: &Topology,
+    facts: &Facts,
+    mut settings: Settings<'a>,
+) -> Result<Resolved<'a>, Problems> {
+    let settings = &mut settings;
+    if settings.ports.cells && settings.delays {
+        let problem = "traces.delay: true; needs framing = \"ip\": ATM ports keep no records of packets";
+        return Err(problem.to_owned().into());
+    }
     let mut connections = Connections::new(topology, settings, facts)?;
     let mut ports = settings.ports.clone();
     connections.add_to(&mut ports, topology, settings);

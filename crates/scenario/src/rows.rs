@@ -20,10 +20,10 @@ pub struct NodeRow {
 /// A flow of a resolved scenario: number of the flow of the graph that it copies, number of its routes, and the fields that
 /// differ between copies.
 #[derive(Serialize)]
-pub struct FlowRow(usize, usize, FlowFields);
+pub struct FlowRow(pub(crate) usize, pub(crate) usize, pub(crate) FlowFields);
 
 #[derive(Serialize)]
-struct FlowFields {
+pub(crate) struct FlowFields {
     name: String,
     start: FlowStart,
     #[serde(skip_serializing_if = "Option::is_none")]

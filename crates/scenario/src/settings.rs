@@ -11,6 +11,8 @@ pub(crate) struct Settings<'a> {
     pub(crate) duration: String,
     pub(crate) start: Start,
     pub(crate) stop: Option<Stop>,
+    /// Whether the delays of packets are traced.
+    pub(crate) delays: bool,
     /// Sampling interval of the queues of VCs, if they are traced.
     pub(crate) sampling: Option<String>,
     /// Ports of switches; the connections whose packets they queue follow from `tcps`.
@@ -49,7 +51,14 @@ impl<'a> Settings<'a> {
     /// # Errors
     /// Returns the problem of the text, which is a defect of the caller.
     pub(crate) fn read(text: &'a str) -> Result<Settings<'a>, Problems> {
-        let mut json = read(text)?;
+        Settings::of_json(read(text)?)
+    }
+
+    /// Reads settings from a table.
+    ///
+    /// # Errors
+    /// Returns the problem of the table, which is a defect of the caller.
+    pub(crate) fn of_json(mut json: Json<'a>) -> Result<Settings<'a>, Problems> {
         let tcps = rows(json.take("tcps"), Tcp::of)?;
         let traffics = rows(json.take("traffics"), Traffic::of)?;
         Settings::of(json, tcps, traffics).ok_or_else(|| input::incomplete("settings"))
@@ -60,6 +69,7 @@ impl<'a> Settings<'a> {
             duration: json.take("duration").text()?,
             start: Start::of(json.take("start"))?,
             stop: Stop::of(json.take("stop")),
+            delays: is_true(&json.take("delays")),
             sampling: json.take("sampling").text(),
             ports: Ports {
                 cells: is_true(&json.take("cells")),

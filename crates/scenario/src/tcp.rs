@@ -51,7 +51,14 @@ impl Facts {
     /// # Errors
     /// Returns a message about the first rule that is no comparison.
     pub fn read(text: &str) -> Result<Facts, Problems> {
-        let mut json = read(text)?;
+        Facts::of(read(text)?)
+    }
+
+    /// Reads facts from a table.
+    ///
+    /// # Errors
+    /// Returns a message about the first rule that is no comparison.
+    pub(crate) fn of(mut json: Json<'_>) -> Result<Facts, Problems> {
         let fields = json.take("fields").texts().unwrap_or_default();
         Ok(Facts {
             rules: Rules::of(json.take("rules"))?,

@@ -38,6 +38,16 @@ impl Bounded {
         })
     }
 
+    /// Returns the kind of quantity.
+    pub fn dimension(&self) -> &Dimension {
+        &self.dimension
+    }
+
+    /// Returns the upper bound as text.
+    pub fn high(&self) -> &str {
+        &self.high
+    }
+
     /// Returns a quantity in canonical form.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ mod browser;
 mod columns;
 mod modules;
 mod picture;
-mod topology;
+mod resolved;
 mod units;
 mod watched;
 

@@ -5,7 +5,7 @@ import { Run, initSync, keep_panics, last_panic } from "../../build/engine/engin
 import { metricsOf } from "../page/metrics";
 import { compiledEngine } from "../page/packed_engine";
 import type { Columns, Counted } from "../page/protocol";
-import { toJson } from "../scenario/core";
+import { toJson } from "../scenario/json";
 import { ScenarioError } from "../scenario/errors";
 import { type Resolved, resolve } from "../scenario/resolve";
 import { fromToml } from "../scenario/toml";

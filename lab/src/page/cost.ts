@@ -1,5 +1,5 @@
 /** Estimated cost of a run. */
-import type { JsonTable } from "../scenario/core";
+import type { JsonTable } from "../scenario/json";
 import { type Part, kindOf, valueOf } from "../scenario/part";
 import type { Resolved } from "../scenario/resolve";
 import { counted, durationS } from "./metrics";

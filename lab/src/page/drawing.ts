@@ -1,6 +1,5 @@
 /** Data of a finished or unfinished run for its charts and for the title of a figure. */
-import { hasTimestamps } from "../scenario/constraints";
-import type { JsonTable } from "../scenario/core";
+import type { JsonTable } from "../scenario/json";
 import { DESCRIPTION, NUMBERS } from "../scenario/model";
 import { type Part, kindOf, valueOf } from "../scenario/part";
 import type { Resolved } from "../scenario/resolve";
@@ -15,6 +14,12 @@ import { isOverTcp, routesOf } from "./shares";
 
 /** Maximum length of the list of fields in a title [characters]. */
 const MAX_LETTERS = 110;
+
+/** Returns whether segments carry timestamps (RFC 7323). */
+function hasTimestamps(tcp: Part): boolean {
+    const timer = valueOf(tcp, "timer") as Part;
+    return kindOf(timer) === "fine" && valueOf(timer, "timestamps") === true;
+}
 
 /** Returns the length [byte] of the IP packet that carries a full segment. */
 function segmentBytes(tcp: Part): number {
@@ -82,7 +87,7 @@ function leaves(part: Part, prefix: string, collected: Leaves): Leaves {
         const items = Array.isArray(value) ? value : [value];
         const parts = items.filter((item): item is Part => typeof item === "object" && item !== null && "part" in item);
         for (const [i, item] of parts.entries()) leaves(item, Array.isArray(value) ? `${path}.${i}` : path, collected);
-        if (parts.length === 0) collected.set(path, { text: written(value) || "none", written: part.written.has(name) });
+        if (parts.length === 0) collected.set(path, { text: written(value) || "none", written: part.written.includes(name) });
     }
     return collected;
 }
@@ -96,7 +101,7 @@ export function titleOf({ resolved, seed, counted: run }: Titled): Title {
     const flows = (resolved.core["flows"] as JsonTable[]).length;
     const titleParts = [`${tcpNames(resolved, isOverTcp)}: ${flows} ${flows === 1 ? "flow" : "flows"}`];
     if (kindOf(network) === "dumbbell") {
-        const rtt = Number(resolved.topology.longestRoundTripMs.toPrecision(3));
+        const rtt = Number(resolved.longestRoundTripMs.toPrecision(3));
         titleParts.push(String(valueOf(network, "trunk_rate")), `RTT ${rtt} ms`, `buffer ${String(valueOf(valueOf(resolved.scenario, "switch") as Part, "buffer"))}`);
     }
     const subtitle = `${String(valueOf(resolved.scenario, "name"))}, seed ${seed}, longpipe ${DESCRIPTION.version}, engine ${DESCRIPTION.engine}, state hash ${run.state_hash}`;

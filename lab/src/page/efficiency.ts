@@ -2,7 +2,7 @@
  * Efficiency of a dumbbell: delivered payload divided by the maximum payload that its trunk could carry, as in
  * longpipe.metrics.efficiency.
  */
-import type { Json, JsonTable } from "../scenario/core";
+import type { Json, JsonTable } from "../scenario/json";
 import { NUMBERS } from "../scenario/model";
 import type { Columns } from "./protocol";
 import { isOverTcp, routesOf } from "./shares";

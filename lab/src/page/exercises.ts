@@ -1,5 +1,5 @@
 /** The check of an exercise: the engine runs all choices and finds the correct one. */
-import { toJson } from "../scenario/core";
+import { toJson } from "../scenario/json";
 import { ScenarioError } from "../scenario/errors";
 import { type Resolved, resolve } from "../scenario/resolve";
 import { DESCRIPTION, type Exercise } from "../scenario/model";

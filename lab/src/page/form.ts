@@ -1,8 +1,7 @@
 /**
  * The fields of the scenario as a form with labels, inputs and sliders; it is rebuilt when the kind of a part changes.
  */
-import { fieldsOf } from "../scenario/check";
-import type { Field } from "../scenario/model";
+import { type Field, fieldsOf } from "../scenario/model";
 import { type Part, kindOf } from "../scenario/part";
 import type { Resolved } from "../scenario/resolve";
 import { byId, fill, make } from "./dom";
@@ -81,7 +80,7 @@ export class Form {
         const part = checked.value as Part | null;
         if (checked.field.type.is !== "kinds" || part === null) return [row];
         // The digest of a module is computed from its file.
-        const fields = fieldsOf(part).filter((field) => field.name !== "kind" && field.name !== "digest");
+        const fields = fieldsOf(part.part).filter((field) => field.name !== "digest");
         if (fields.length === 0) return [row];
         const parts = fields.map((field) => this.entry(`${knob.path}.${field.name}`, field.name.replaceAll("_", " "), field));
         if (part.part === "Module") {

@@ -1,6 +1,6 @@
 /** Parameters in the form: fields of a scenario, with the ranges of their sliders. */
 import { ScenarioError, repr } from "../scenario/errors";
-import { type Field, type Type, field as fieldOf, model } from "../scenario/model";
+import { type Field, type Type, field as fieldOf, fieldsOf } from "../scenario/model";
 import { type Part, kindOf, valueOf } from "../scenario/part";
 import type { Resolved } from "../scenario/resolve";
 import { parsed } from "../scenario/toml";
@@ -115,7 +115,7 @@ function table(written: string, type: Type & { is: "kinds" }): unknown {
     }
     const part = type.kinds[kind];
     if (part === undefined) return written;
-    const needed = model(part).fields.filter((field) => !("default" in field));
+    const needed = fieldsOf(part).filter((field) => !("default" in field));
     if (needed.length === 0) return kind;
     const values = needed.map((field) => [field.name, meant(starting(field), field.type)]);
     if (first !== undefined && values[0] !== undefined) values[0][1] = meant(first, (needed[0] as Field).type);

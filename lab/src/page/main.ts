@@ -1,5 +1,5 @@
 /** The page: a scenario and a seed, which are simulated after each change of a field, and drawn during the run. */
-import { type JsonTable, toJson } from "../scenario/core";
+import { type JsonTable, toJson } from "../scenario/json";
 import { ScenarioError, repr } from "../scenario/errors";
 import { DESCRIPTION } from "../scenario/model";
 import { keepModule } from "../scenario/modules";

@@ -1,5 +1,5 @@
 /** Several runs: confidence intervals over seeds, and heat maps over two knobs. */
-import { toJson } from "../scenario/core";
+import { toJson } from "../scenario/json";
 import { ScenarioError } from "../scenario/errors";
 import { type Resolved, resolve } from "../scenario/resolve";
 import { costOf } from "./cost";

@@ -1,5 +1,5 @@
 /** Metrics of a run, as defined in ATM Forum/96-1761 section 3.2 and in longpipe.metrics.atm_forum. */
-import type { JsonTable } from "../scenario/core";
+import type { JsonTable } from "../scenario/json";
 import { valueOf } from "../scenario/part";
 import type { Resolved } from "../scenario/resolve";
 import { TIME } from "../scenario/units";

@@ -1,5 +1,5 @@
 /** Common names of TCP variants: "Reno", "CUBIC". */
-import type { Json, JsonTable } from "../scenario/core";
+import type { Json, JsonTable } from "../scenario/json";
 import { kindOfField } from "../scenario/model";
 import { moduleName } from "../scenario/modules";
 import type { Resolved } from "../scenario/resolve";

@@ -1,5 +1,5 @@
 /** Additional traces of one flow, from which the worker computes RTTs and reductions of the window. */
-import { type JsonTable, toJson } from "../scenario/core";
+import { type JsonTable, toJson } from "../scenario/json";
 import type { Resolved } from "../scenario/resolve";
 import { costOf } from "./cost";
 import { coreKind } from "./names";

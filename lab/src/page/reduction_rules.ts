@@ -1,5 +1,5 @@
 /** Explains why the congestion window fell: the rule that the sender followed, and its source. */
-import type { JsonTable } from "../scenario/core";
+import type { JsonTable } from "../scenario/json";
 import { kindOfField } from "../scenario/model";
 import { called, coreKind } from "./names";
 import type { Reduction } from "./protocol";

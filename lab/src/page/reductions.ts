@@ -1,5 +1,5 @@
 /** "Why was the window reduced?": the window reductions of the visible span, shown in sequence or selected by a click. */
-import type { JsonTable } from "../scenario/core";
+import type { JsonTable } from "../scenario/json";
 import { byId } from "./dom";
 import type { Reduction, View } from "./protocol";
 import { explain } from "./reduction_rules";

@@ -1,5 +1,5 @@
 /** Max-min fair shares of the flows' demands, as in longpipe.metrics.shares. */
-import type { Json, JsonTable } from "../scenario/core";
+import type { Json, JsonTable } from "../scenario/json";
 import { NUMBERS } from "../scenario/model";
 
 const OVER_TCP = ["greedy", "transfer", "stream", "web"];

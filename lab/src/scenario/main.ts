@@ -6,7 +6,7 @@ import { webcrypto } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { initSync } from "../../build/engine/engine";
-import { toJson } from "./core";
+import { toJson } from "./json";
 import { ScenarioError } from "./errors";
 import { keepModule } from "./modules";
 import { resolve, resolveExpanded } from "./resolve";

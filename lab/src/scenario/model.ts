@@ -40,16 +40,10 @@ export interface Field {
     later?: boolean;
 }
 
-/** A field, a condition, and the field's problem if the condition holds; the message contains fields in braces. */
-export type Constraint = [field: string, condition: string, message: string];
-
 /** A part of a scenario. */
 export interface Model {
     kind: string | null;
-    fields: Field[];
-    /** Names of all fields, if only the command line supports some of them, or the part. */
-    names?: string[];
-    constraints?: Constraint[];
+    fields?: Field[];
     /** Common name of a kind. */
     label?: string;
     /** Facts about a congestion control and a loss recovery; see python/longpipe/scenario/variant.py. */
@@ -139,11 +133,6 @@ interface Description {
 }
 
 export const DESCRIPTION = data as unknown as Description;
-for (const part of Object.values(DESCRIPTION.models)) {
-    const { kind, fields } = part;
-    if (fields === undefined) part.fields = [];
-    else if (kind !== null) fields.unshift({ name: "kind", type: { is: "one of", values: [kind] }, default: kind });
-}
 export const NUMBERS = DESCRIPTION.numbers;
 
 /** Returns the part with this name, which must exist. */
@@ -153,15 +142,14 @@ export function model(name: string): Model {
     return found;
 }
 
-/** Returns the names of a part's fields, including those that only the command line supports. */
-export function namesOf(part: string): string[] {
-    const { names, fields } = model(part);
-    return names ?? fields.map((one) => one.name);
+/** Returns the fields of a part other than its kind; none if only the command line supports the part. */
+export function fieldsOf(part: string): Field[] {
+    return model(part).fields ?? [];
 }
 
 /** Returns the field of a part by its name, or undefined. */
 export function field(part: string, name: string): Field | undefined {
-    return model(part).fields.find((one) => one.name === name);
+    return fieldsOf(part).find((one) => one.name === name);
 }
 
 /** Returns the model of a kind that the field of a part accepts, such as `kindOfField("Tcp", "congestion", "cubic")`. */

@@ -1,5 +1,5 @@
-/** Congestion controllers from files that this page has: WebAssembly modules, by name and by the digest that names them to the core. */
-import { ScenarioError, repr } from "./errors";
+/** Congestion controllers from files that this page has: WebAssembly modules, by the digest that names them to the core. */
+import { ScenarioError } from "./errors";
 import { DESCRIPTION } from "./model";
 
 /** A module. */
@@ -11,7 +11,8 @@ export interface ModuleContent {
     parameters: ReadonlyMap<string, string>;
 }
 
-const byName = new Map<string, ModuleContent>();
+/** Modules of which the engine does not know the facts yet. */
+const changed: ModuleContent[] = [];
 const byDigest = new Map<string, ModuleContent>();
 
 const NEEDS = "needs a WebAssembly module with a congestion controller";
@@ -36,14 +37,14 @@ export async function keepModule(name: string, content: Uint8Array<ArrayBuffer>)
     });
     const source = facts.find(([key]) => key === "source")?.[1];
     const made = { name, digest: source ?? (await sha256(name, content)), content, parameters: new Map(parameters) };
-    byName.set(name, made);
+    changed.push(made);
     byDigest.set(made.digest, made);
     return made;
 }
 
-/** Returns the module of a path, by its file name; undefined if the page has none. */
-export function moduleOf(path: string): ModuleContent | undefined {
-    return byName.get(path.split(/[/\\]/).at(-1) ?? "");
+/** Returns the modules that were stored since the previous call. */
+export function changedModules(): ModuleContent[] {
+    return changed.splice(0);
 }
 
 /** Returns the modules of a resolved scenario, which contains their digests as text. */
@@ -69,9 +70,4 @@ async function sha256(name: string, content: Uint8Array<ArrayBuffer>): Promise<s
     }
     const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", content));
     return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-/** Problem of a file that the page does not have. */
-export function missing(path: string): string {
-    return `${repr(path)}; is not in this page, needs a WebAssembly module (.wasm) that was opened before or together with this`;
 }

@@ -1,14 +1,14 @@
 /** Checked parts of a scenario. */
 
-/** A checked part: its model, its fields, and which fields were specified. */
+/** A checked part: its model, its fields, and the names of those that were specified. */
 export interface Part {
     part: string;
     values: Record<string, Value>;
-    written: Set<string>;
+    written: string[];
 }
 
-/** A checked value: quantities as text, integers unchanged. */
-export type Value = string | number | bigint | boolean | null | Part | Value[];
+/** A checked value: quantities as text. */
+export type Value = string | number | boolean | null | Part | Value[];
 
 /** Returns the value of a field of a checked part, by name. */
 export function valueOf(part: Part, name: string): Value {

@@ -210,8 +210,6 @@ class Scenario(Fields):
 
     def _resolved(self) -> Self:
         """Resolves the scenario, whose fields are valid by themselves."""
-        if self.framing == "aal5" and self.traces.delay:
-            raise ScenarioError('traces.delay: true; needs framing = "ip": ATM ports keep no records of packets')
         if self.framing == "aal5" and not self.has_buffer:
             # The field stays unset because its default depends on the framing.
             switch = self.switch.model_copy(update={"buffer": BUFFER_OF_CELLS})

@@ -210,6 +210,7 @@ def _settings(scenario: "Scenario", topology: Topology, known: Mapping[int, dict
         "duration": scenario.duration,
         "start": values_of(scenario.start),
         "stop": values_of(scenario.stop),
+        "delays": traces.delay,
         "sampling": traces.vc_queue_interval if traces.vc_queue else None,
         "buffer": switch.buffer,
         "policy": (core_fields(switch.policy), list(switch.policy.problems()), plain(switch.policy)),
