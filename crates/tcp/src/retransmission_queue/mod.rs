@@ -24,7 +24,7 @@ struct SentSegment {
     end: u64,
     /// Time of the latest transmission.
     sent: Time,
-    /// Number of the latest transmission, which counts over the whole connection.
+    /// Number of the latest transmission among all transmissions of the connection.
     number: u64,
     /// Whether the segment was retransmitted at a later time than its first transmission, so that its RTT is ambiguous
     /// (Karn).
@@ -54,7 +54,7 @@ struct Departure {
 /// The latest transmission known to be delivered (RFC 8985 section 5.2, RACK).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatestDelivery {
-    /// Number of the transmission, which counts over the whole connection.
+    /// Number of the transmission among all transmissions of the connection.
     pub number: u64,
     /// RACK.rtt: of the transmissions that the ACK delivered, the RTT of the one that Linux processes last. Linux
     /// processes SACK blocks before the cumulative acknowledgement, both in sequence order.
