@@ -79,7 +79,7 @@ ENDS := target/ends
 C_END := cc -O2 -std=c11 -Wall -Wextra -Werror -shared -fPIC -Wl,-z,defs -I python/longpipe/own_stacks/include \
 	-DCERTIFICATES='"crates/stacks/certificate"'
 C_END_FILES := integrations/stacks/adapter.h python/longpipe/own_stacks/include/longpipe_end.h $(wildcard crates/stacks/certificate/*)
-NGTCP2 := libngtcp2 libngtcp2_crypto_gnutls gnutls
+NGTCP2 := libngtcp2 libngtcp2_crypto_gnutls libnghttp3 gnutls
 
 # CHANGED=FOLDER is a changed copy of the library of quiche, s2n-quic or quic-go, with which the object is always built.
 CHANGED ?=
@@ -98,8 +98,8 @@ stacks-ngtcp2: $(ENDS)/ngtcp2.so
 	@:
 
 $(ENDS)/ngtcp2.so: integrations/stacks/ngtcp2.c $(C_END_FILES)
-	@pkg-config --exists "libngtcp2 >= 0.12" "libngtcp2 < 0.13" libngtcp2_crypto_gnutls || { \
-		echo "stacks-ngtcp2: not built; needs ngtcp2 0.12 with GnuTLS, in Debian 12: libngtcp2-dev libngtcp2-crypto-gnutls-dev"; exit 1; }
+	@pkg-config --exists "libngtcp2 >= 0.12" "libngtcp2 < 0.13" libngtcp2_crypto_gnutls libnghttp3 || { \
+		echo "stacks-ngtcp2: not built; needs ngtcp2 0.12 with GnuTLS, in Debian 12: libngtcp2-dev libngtcp2-crypto-gnutls-dev libnghttp3-dev"; exit 1; }
 	@mkdir -p $(ENDS)
 	$(C_END) $< -o $@ $$(pkg-config --cflags --libs $(NGTCP2)) -lm
 

@@ -16,7 +16,7 @@ from longpipe.scenario.framings import BY_OCCUPANCY, FOR_PACKETS
 from longpipe.scenario.loss import Loss
 from longpipe.scenario.policies import Policy
 from longpipe.scenario.recovery import Recovery
-from longpipe.scenario.traffic import Web
+from longpipe.scenario.web import Web
 from longpipe.units import RATE, SIZE, TIME
 
 CONTROLS = models_by_kind(Congestion)

@@ -410,3 +410,55 @@ def test_command_line_shows_own_stacks(folder: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     # The table of stacks
     assert re.search(r"^flow1 +window ", done.stdout, re.MULTILINE)
+
+
+ECHO = """
+from longpipe.end import End, Report, Setup, State, serve
+
+
+class Silent(End):
+    def __init__(self, setup: Setup) -> None:
+        self.sends, self.web = setup.sends, setup.settings["web"].split(";")
+
+    def due(self):
+        return None
+
+    def receive(self, now, payload, ecn):
+        pass
+
+    def wake(self, now):
+        return ()
+
+    def state(self):
+        return State()
+
+    def report(self):
+        # Each request needs as many nanoseconds as its response has bytes, which the last request never has.
+        times = [int(line.split()[0]) + 1000 * int(line.split()[2]) for line in self.web]
+        return Report(0, values={f"file {n}": at for n, at in enumerate(times[:-1])} | {"other": 1.0})
+
+
+serve(Silent)
+"""
+
+
+def test_web_requests_reach_the_stack_and_its_times_the_files(tmp_path: Path) -> None:
+    (tmp_path / "silent.py").write_text(ECHO)
+    traffic = {"command": ["python", str(tmp_path / "silent.py")], "settings": {}, "web": {"cycle": "2 s"}}
+    result = simulate(path(traffic), seed=5)
+    files = result.files
+    assert len(files) > 5
+    assert (files.completed_s - files.requested_s)[:-1].to_numpy() == pytest.approx(
+        files.size_bytes[:-1] / 1e9, abs=1e-12
+    )
+    assert files.answered_s.equals(files.completed_s)
+    assert math.isnan(files.completed_s.iloc[-1])
+    # Other values remain columns.
+    assert result.stacks.other[0] == 1
+    assert [name for name in result.stacks.columns if name.startswith("file")] == []
+    with pytest.raises(ScenarioError, match=r"web: \d+ requests; needs at most 100000"):
+        simulate(
+            path({**traffic, "web": {"cycle": "1 ms", "spacing_from": "0 s", "spacing_to": "1 us"}}, duration="100 s")
+        )
+    with pytest.raises(ScenarioError, match=r"settings\.web: needs to be absent"):
+        path({**traffic, "settings": {"web": "0 1 1"}})

@@ -277,6 +277,29 @@ def test_many_streams_share_the_data(streams: int) -> None:
 
 
 @needs_stacks
+@needs_stacks
+@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize("stack", QUIC)
+def test_web_files_are_those_of_web_traffic_over_tcp(stack: str, early: bool) -> None:
+    # Small files, whose pages are requested at once.
+    web = {"class_shares": [0.3, 0.3, 0.4], "spacing_from": "0 s", "spacing_to": "0 s"}
+    fields: dict[str, Any] = {"duration": "25 s", "switch": {"buffer": "1 s"}}
+    result = simulate(path({"stack": stack, "size": None, "web": web, "early_data": early}, **fields), seed=3)
+    over_tcp = simulate(
+        Scenario(**{**path({}, **fields).model_dump(exclude_unset=True), "traffic": {"kind": "web", **web}}), seed=3
+    )
+    columns = ["flow", "class", "size_bytes", "requested_s"]
+    assert result.files[columns].equals(over_tcp.files[columns])
+    assert result.flows.delivered_bytes[0] == result.files.size_bytes.sum()
+    assert result.response_times.completed.sum() == len(result.files)
+    assert result.web.scheduled_bytes[0] == result.files.size_bytes.sum()
+    # Responses do not wait for earlier ones, as they do over TCP.
+    assert not result.files.completed_s.is_monotonic_increasing
+    assert over_tcp.files.completed_s.is_monotonic_increasing
+    # The first request waits for the handshake, unless it is early data.
+    assert (result.files.answered_s[0] < 0.021) == early
+
+
 @pytest.mark.parametrize("stack", ["quinn", "noq"])
 def test_a_lost_packet_delays_only_the_streams_in_it(stack: str) -> None:
     traffic = {"stack": stack, "workload": "streams", "streams": 10, "size": "10 kB"}
@@ -415,6 +438,9 @@ def test_a_design_over_stacks_is_stored_and_found_again(tmp_path: Path) -> None:
         ({"stack": "str0m", "size": None, "early_data": True}, "early_data: True; str0m has no such setting"),
         ({"frame_rate": 25}, "frame_rate: 25; quinn has no such setting"),
         ({"workload": "media"}, "workload: media; quinn has bulk, streams, requests, datagrams"),
+        ({"web": {}}, "web: needs neither a workload nor a size"),
+        ({"stack": "str0m", "size": None, "web": {}}, "; str0m has no such setting"),
+        ({"size": None, "web": {"cycle": "1 us"}}, "cycle"),
         ({"workload": "datagrams", "datagram": "2 kB"}, "2 kB; needs 8 B to 1100 B"),
         ({"stack": "str0m"}, "size: 2 MB; media continues to the end of the run"),
         (

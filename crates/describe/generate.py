@@ -44,8 +44,8 @@ class Family:
     union: str = ""
     # Bases of classes with code that expands their fields, by the name of the class.
     expanders: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    # Classes whose fields depend on the user's code, by kind. Kinds that the core does not have come in alphabetical
-    # order.
+    # Classes of other modules, by kind: their fields depend on the user's code, or other parts have them, too. Kinds
+    # that the core does not have come in alphabetical order.
     by_hand: Mapping[str, str] = dataclasses.field(default_factory=dict)
     # Metadata of the union: expressions that begin with the path of a function or constant.
     metadata: tuple[str, ...] = (_KIND_OR_TABLE,)
@@ -73,10 +73,18 @@ FAMILIES: Final = (
             "Arrivals": "longpipe.scenario.datagrams.FromFile",
         },
         by_hand={
+            "web": "longpipe.scenario.web.Web",
             "stack": "longpipe.scenario.stack.Stack",
             "stack-path": "longpipe.scenario.stack_path.StackPath",
             "own-stack": "longpipe.scenario.own_stack.OwnStack",
         },
+        at_once=True,
+    ),
+    Family(
+        part="web",
+        module="web",
+        about="Requests of web clients.",
+        base="longpipe.scenario.source.Source",
         at_once=True,
     ),
     Family(

@@ -25,17 +25,29 @@
     extern const uint8_t name[] __attribute__((visibility("hidden")));                                                      \
     extern const uint8_t name##_end[] __attribute__((visibility("hidden")))
 
+/* A request of a web client, and when this end had received it, or its response, completely. */
+struct web_request {
+    uint64_t at_ps, request, response; /* lengths [byte] */
+    uint64_t received_ps;
+};
+
 /* The application at one end, and what it has observed. */
 struct application {
     uint64_t start_ps;
     int sends;    /* 1 at the end that sends the flow's data */
     int connects; /* 1 at the end that opens the connection */
     int requests;    /* 1 for the workload "requests" */
+    int http3;       /* 1 if web traffic is framed as HTTP/3 */
     int early_data;  /* 1 if the client resumes a session and sends in its first flight */
     uint64_t size, request, count;
     uint64_t streams;  /* concurrent streams, among which `size` is divided; 1 unless the workload is "streams" */
     uint64_t datagram; /* length of a datagram [byte]; 0 unless the workload is "datagrams" */
     uint64_t interval_ps;
+    struct web_request *web; /* requests of a web client, each with a stream of its own; NULL without one */
+    uint64_t web_count;
+    uint64_t web_sent;     /* requests that the client has sent */
+    uint64_t web_received; /* requests, or responses, that were received */
+    uint64_t acted_ps;     /* latest time at which this end acted */
     uint64_t window; /* 0 without a setting */
     const char *congestion; /* from a list of constants */
     uint64_t delivered, completed_ps, handshake_ps, closed_ps;
@@ -118,6 +130,34 @@ static void write_list(char *line, const char *const *list) {
     }
 }
 
+/* Reads the requests of the setting `web`, each of which has a time, its length and that of its response. Returns 1, with a line in
+ * `problem`, if it is invalid. */
+static int set_up_web(struct application *a, const struct longpipe_end_setup *setup, char *problem) {
+    static const char *const replaced[] = {"workload", "size"};
+    const char *text = setting(setup, "web");
+    if (!text) return 0;
+    for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++)
+        if (setting(setup, replaced[i])) {
+            snprintf(problem, LONGPIPE_LINE, "%s: %.60s; needs to be absent with web traffic", replaced[i], setting(setup, replaced[i]));
+            return 1;
+        }
+    size_t room = 1;
+    for (const char *at = text; *at; at++) room += *at == ';';
+    a->web = calloc(room, sizeof *a->web);
+    if (!a->web) abort();
+    for (const char *at = text; *at;) {
+        unsigned long long at_ps, request, response;
+        int used = 0;
+        if (sscanf(at, "%llu %llu %llu%n", &at_ps, &request, &response, &used) != 3 || (at[used] && at[used] != ';')) {
+            snprintf(problem, LONGPIPE_LINE, "web: %.60s; needs a time and two lengths", at);
+            return 1;
+        }
+        a->web[a->web_count++] = (struct web_request){at_ps, request, response, LONGPIPE_UNKNOWN};
+        at += used + (at[used] == ';');
+    }
+    return 0;
+}
+
 /* Reads the workload. Returns 1, with a line in `problem`, if a setting of it is invalid. */
 static int set_up_workload(struct application *a, const struct longpipe_end_setup *setup, char *problem) {
     static const char *const workloads[] = {"bulk", "streams", "requests", "datagrams", NULL};
@@ -128,8 +168,9 @@ static int set_up_workload(struct application *a, const struct longpipe_end_setu
         write_list(problem, workloads);
         return 1;
     }
+    if (set_up_web(a, setup, problem)) return 1;
     a->requests = workload == workloads[2];
-    a->connects = a->requests != a->sends;
+    a->connects = (a->requests || a->web) != a->sends;
     if (number(setup, "size", &a->size, problem) || number(setup, "requests", &a->count, problem) ||
         number(setup, "request", &a->request, problem) || number(setup, "interval_us", &interval_us, problem))
         return 1;
@@ -137,7 +178,7 @@ static int set_up_workload(struct application *a, const struct longpipe_end_setu
         snprintf(problem, LONGPIPE_LINE, "size: absent; needs the length of a response in bytes");
         return 1;
     }
-    a->streams = 1;
+    a->streams = a->web_count ? a->web_count : 1;
     if (workload == workloads[1]) {
         a->streams = 10;
         if (number(setup, "streams", &a->streams, problem)) return 1;
@@ -169,7 +210,7 @@ static int set_up_workload(struct application *a, const struct longpipe_end_setu
 static int set_up(struct application *a, const struct longpipe_end_setup *setup, const char *const *controls,
                   const char *const *own, char *problem) {
     static const char *const names[] = {"congestion", "size",     "workload",    "requests", "request",
-                                        "streams",    "datagram", "interval_us", "window",   NULL};
+                                        "streams",    "datagram", "interval_us", "window",   "web", NULL};
     for (uint32_t i = 0; i < setup->count; i++)
         if (!entry(names, setup->settings[i].name) && !entry(own, setup->settings[i].name)) {
             snprintf(problem, LONGPIPE_LINE, "%.60s: unknown setting; needs ", setup->settings[i].name);
@@ -201,8 +242,17 @@ static int set_up(struct application *a, const struct longpipe_end_setup *setup,
         snprintf(problem, LONGPIPE_LINE, "longest_packet: payloads of %u bytes; needs 1200 to 65527 bytes", setup->most_bytes);
         return 1;
     }
-    return set_up_workload(a, setup, problem) || number(setup, "window", &a->window, problem) ||
-           flag(setup, "early_data", &a->early_data, problem);
+    if (set_up_workload(a, setup, problem) || number(setup, "window", &a->window, problem) ||
+        flag(setup, "early_data", &a->early_data, problem) || flag(setup, "http3", &a->http3, problem))
+        return 1;
+    if (!a->http3 || a->web) return 0;
+    snprintf(problem, LONGPIPE_LINE, "http3: true; needs traffic with the field web");
+    return 1;
+}
+
+static void free_application(struct application *a) {
+    free(a->outgoing);
+    free(a->web);
 }
 
 /* Returns the length of one of the concurrent streams [byte]; the first ones carry what the division leaves. */
@@ -261,11 +311,41 @@ static void on_datagram(struct application *a, uint64_t now, const uint8_t *byte
     if (a->size != ENDLESS && a->delivered >= a->size) a->completed_ps = now;
 }
 
-/* Counts received data; `over` is 1 at a stream's end. Returns 1 if the other direction of the stream, or the next request, has
+/* Returns 1, and the number of the next request in `index`, if this end is a web client whose next request is due. */
+static int web_is_due(const struct application *a, uint64_t now, uint64_t *index) {
+    *index = a->web_sent;
+    return a->connects && a->web_sent < a->web_count && a->web[a->web_sent].at_ps <= now;
+}
+
+/* Returns when the application acts next. While the peer permits no further stream, a request waits for its packet. */
+static uint64_t next_due(const struct application *a) {
+    if (!a->web) return a->next_ps;
+    uint64_t at = a->connects && a->web_sent < a->web_count ? a->web[a->web_sent].at_ps : LONGPIPE_UNKNOWN;
+    return at > a->acted_ps ? at : LONGPIPE_UNKNOWN;
+}
+
+/* Returns the place of a stream among the concurrent ones. Streams of web requests are those of a client in both directions. */
+static uint64_t index_of(const struct application *a, uint64_t stream) { return a->web ? stream / 4 : 0; }
+
+/* Records that a request, or its response, was received. Returns 1 if its response has to be sent from now on. */
+static int on_web_end(struct application *a, uint64_t now, uint64_t index) {
+    if (index >= a->web_count || a->web[index].received_ps != LONGPIPE_UNKNOWN) return 0;
+    a->web[index].received_ps = now;
+    a->web_received++;
+    if (!a->sends) {
+        if (a->web_received == a->web_count) a->completed_ps = now;
+        return 0;
+    }
+    a->outgoing[index] = a->web[index].response;
+    return 1;
+}
+
+/* Counts received data of a stream; `over` is 1 at its end. Returns 1 if the other direction of the stream, or the next request, has
  * something to send from now on. */
-static int on_data(struct application *a, uint64_t now, uint64_t bytes, int over) {
+static int on_data(struct application *a, uint64_t now, uint64_t stream, uint64_t bytes, int over) {
     if (!a->sends) a->delivered += bytes;
     if (!over) return 0;
+    if (a->web) return on_web_end(a, now, index_of(a, stream));
     if (!a->requests) {
         if (a->sends) return 0;
         add_time(a, now - a->start_ps);
@@ -303,6 +383,11 @@ static void report_application(const struct application *a, struct longpipe_end_
         .closed_ps = a->closed_ps,
     };
     memcpy(report->closed, a->closed, LONGPIPE_LINE);
+    for (uint64_t i = 0; i < a->web_count; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "file %llu", (unsigned long long)i);
+        if (a->web[i].received_ps != LONGPIPE_UNKNOWN) tell(host, name, (double)a->web[i].received_ps);
+    }
     if (a->datagram && a->sends) tell(host, "sent_datagrams", (double)a->datagrams_sent);
     if (a->datagram && !a->sends) tell(host, "received_datagrams", (double)a->datagrams_received);
     if (a->sends) return;

@@ -13,6 +13,8 @@ import statistics
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from aioquic.h3.connection import H3_ALPN, H3Connection
+from aioquic.h3.events import DataReceived, H3Event, HeadersReceived
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import MAX_EARLY_DATA, QuicConnection
 from aioquic.quic.events import ConnectionTerminated, DatagramFrameReceived, HandshakeCompleted, StreamDataReceived
@@ -29,8 +31,13 @@ PEER: Final = ("10.0.0.1", 443)
 PS_PER_S: Final = 1e12
 CONTROLS: Final = ("reno", "cubic")
 WORKLOADS: Final = ("bulk", "streams", "requests", "datagrams")
-NAMES: Final = ("congestion", "size", "workload", "requests", "request", "streams", "datagram", "interval_us", "window")
 EARLY_DATA: Final = "early_data"
+HTTP3: Final = "http3"
+WEB: Final = "web"
+NAMES: Final = (
+    *("congestion", "size", "workload", "requests", "request", "streams", "datagram", "interval_us", "window", WEB),
+    *(EARLY_DATA, HTTP3),
+)
 SERVER: Final = "longpipe.test"
 # Lengths of a datagram [byte], which contains a time and fits into the shortest packet of each stack, and numbers of
 # concurrent streams.
@@ -63,23 +70,51 @@ def _within(settings: Mapping[str, str], name: str, default: int, accepted: rang
     return value
 
 
+def _flag(settings: Mapping[str, str], name: str) -> bool:
+    if (text := settings.get(name, "false")) not in ("true", "false"):
+        raise SettingError(f"{name}: {text}; needs true or false")
+    return text == "true"
+
+
+@dataclasses.dataclass(frozen=True)
+class WebRequest:
+    """A request of a web client: its time [ps], its length, and that of its response [byte]."""
+
+    at: int
+    request: int
+    response: int
+
+
+def _web(settings: Mapping[str, str]) -> list[WebRequest]:
+    """Returns the requests of a web client; empty for other workloads."""
+    for name in ("workload", "size") if WEB in settings else ():
+        if name in settings:
+            raise SettingError(f"{name}: {settings[name]}; needs to be absent with web traffic")
+    try:
+        return [WebRequest(*map(int, line.split())) for line in settings.get(WEB, "").split(";") if line]
+    except (TypeError, ValueError):
+        raise SettingError(f"{WEB}: {settings[WEB][:60]}; needs a time and two lengths") from None
+
+
 class Aioquic(End):
-    """Concurrent streams, requests one after another, or datagrams, over one connection."""
+    """Concurrent streams, requests one after another or of a web client, or datagrams, over one connection."""
 
     def __init__(self, setup: Setup) -> None:
         """Reads the settings. The sender of a transfer connects, and the receiver of responses."""
         settings = setup.settings
         for name in settings:
-            if name not in (*NAMES, EARLY_DATA):
-                raise SettingError(f"{name}: unknown setting; needs {', '.join((*NAMES, EARLY_DATA))}")
+            if name not in NAMES:
+                raise SettingError(f"{name}: unknown setting; needs {', '.join(NAMES)}")
         congestion = settings.get("congestion", CONTROLS[0])
         if congestion not in CONTROLS:
             raise SettingError(f"congestion: {congestion}; needs {', '.join(CONTROLS)}")
         workload = settings.get("workload", "bulk")
         if workload not in WORKLOADS:
             raise SettingError(f"workload: {workload}; needs {', '.join(WORKLOADS)}")
-        if (early_data := settings.get(EARLY_DATA, "false")) not in ("true", "false"):
-            raise SettingError(f"{EARLY_DATA}: {early_data}; needs true or false")
+        early_data, self.http3 = _flag(settings, EARLY_DATA), _flag(settings, HTTP3)
+        self.web, self.is_web = _web(settings), WEB in settings
+        if self.http3 and not self.is_web:
+            raise SettingError(f"{HTTP3}: true; needs traffic with the field web")
         self.requests = workload == "requests"
         self.streams = _within(settings, "streams", 10, STREAMS) if workload == "streams" else 1
         # Length of a datagram; None for other workloads.
@@ -92,13 +127,13 @@ class Aioquic(End):
         self.request = _number(settings, "request", 100) or 0
         self.count = (_number(settings, "requests", 1) or 0) if self.requests else 1
         self.sends, self.start = setup.sends, setup.start_ps
-        self.connects = self.sends != self.requests
+        self.connects = self.sends != (self.requests or self.is_web)
         os.urandom = random.Random(setup.seed).randbytes  # noqa: S311 - repeatable
         window = _number(settings, "window", None)
         windows = {} if window is None else {"max_data": window, "max_stream_data": window}
         self.configuration = QuicConfiguration(
             is_client=self.connects,
-            alpn_protocols=["longpipe"],
+            alpn_protocols=H3_ALPN if self.http3 else ["longpipe"],
             congestion_control_algorithm=congestion,
             max_datagram_size=setup.most_bytes,
             verify_mode=ssl.CERT_NONE,
@@ -107,10 +142,16 @@ class Aioquic(End):
         )
         if not self.connects:
             self.configuration.certificate, self.configuration.private_key = _certificate()
-        if early_data == "true":
+        if early_data:
             self.configuration.server_name = SERVER
             self.configuration.session_ticket = self._ticket()
         self.connection: QuicConnection | None = None
+        self.http: H3Connection | None = None
+        # Requests that the client has sent, when this end had received each request or its response, and whether the
+        # client may send.
+        self.web_sent = 0
+        self.web_received: dict[int, int] = {}
+        self.web_begun = False
         # Streams that send, and the bytes that they have not taken yet.
         self.outgoing: dict[int, int | None] = {}
         # Time of the next datagram, and the number so far, of a sender.
@@ -131,6 +172,7 @@ class Aioquic(End):
         timer = self.connection.get_timer()
         times = [] if timer is None else [int(timer * PS_PER_S) + ROUNDING_PS]
         times += [] if self.next_datagram is None else [self.next_datagram]
+        times += [self.web[self.web_sent].at] if self._is_client and self.web_begun else []
         return min(times, default=None)
 
     def receive(self, now: int, payload: bytes, ecn: int) -> None:
@@ -163,6 +205,7 @@ class Aioquic(End):
         while (event := self.connection.next_event()) is not None:
             self._handle(self.connection, event, now)
         self._send_datagrams(self.connection, now)
+        self._send_requests(self.connection, now)
         while True:
             self._fill_streams(self.connection)
             datagrams = self.connection.datagrams_to_send(now / PS_PER_S)
@@ -172,6 +215,35 @@ class Aioquic(End):
                 self.sent += 1
                 self.sent_bytes += len(payload)
                 yield Datagram(payload)
+
+    @property
+    def _is_client(self) -> bool:
+        """Whether this end is a web client that has further requests."""
+        return self.connects and self.web_sent < len(self.web)
+
+    def _send_requests(self, connection: QuicConnection, now: int) -> None:
+        """Sends the requests of the web client that are due, each in a stream of its own."""
+        while self.web_begun and self._is_client and self.web[self.web_sent].at <= now:
+            number, request = self.web_sent, self.web[self.web_sent]
+            self.web_sent += 1
+            if not self.http3:
+                self._send_stream(connection, request.request)
+                continue
+            path = f"/{number}".encode()
+            fields = [(b":method", b"GET"), (b":scheme", b"https"), (b":authority", SERVER.encode()), (b":path", path)]
+            self._http(connection).send_headers(connection.get_next_available_stream_id(), fields, end_stream=True)
+
+    def _http(self, connection: QuicConnection) -> H3Connection:
+        """Returns the connection of HTTP/3, which begins with the first call."""
+        if self.http is None:
+            self.http = H3Connection(connection)
+        return self.http
+
+    def _handle_message(self, connection: QuicConnection, event: H3Event, now: int) -> None:
+        if isinstance(event, DataReceived):
+            self.received += 0 if self.sends else len(event.data)
+        if isinstance(event, DataReceived | HeadersReceived) and event.stream_ended:
+            self._end(connection, event.stream_id, now)
 
     def _ticket(self) -> SessionTicket:
         """Returns the session that the client resumes: both ends make an equal one, as if a server had issued it."""
@@ -222,6 +294,9 @@ class Aioquic(End):
             self.handshake = now
             if self.connects:
                 self._begin(connection, now)
+        elif self.http3 and isinstance(event, StreamDataReceived):
+            for message in self._http(connection).handle_event(event):
+                self._handle_message(connection, message, now)
         elif isinstance(event, StreamDataReceived):
             self.received += 0 if self.sends else len(event.data)
             if event.end_stream:
@@ -238,7 +313,9 @@ class Aioquic(End):
         """Lets the application begin, unless it has begun in early data."""
         if self.opened or self.datagrams:
             return
-        if self.datagram is not None:
+        if self.is_web:
+            self.web_begun = True
+        elif self.datagram is not None:
             self.next_datagram = now
         elif self.requests:
             self._request(connection, now)
@@ -248,7 +325,7 @@ class Aioquic(End):
                 self._send_stream(connection, share)
 
     def _send_stream(self, connection: QuicConnection, size: int | None) -> None:
-        stream = connection.get_next_available_stream_id(is_unidirectional=not self.requests)
+        stream = connection.get_next_available_stream_id(is_unidirectional=not (self.requests or self.is_web))
         self.outgoing[stream] = size
         self.opened += 1
         # The library numbers streams when they are first used.
@@ -269,6 +346,9 @@ class Aioquic(End):
 
     def _end(self, connection: QuicConnection, stream: int, now: int) -> None:
         """Handles the end of a stream: of the transfer, a request or a response."""
+        if self.is_web:
+            self._end_web(connection, stream, now)
+            return
         if self.requests and self.sends:
             self.outgoing[stream] = self.size
             return
@@ -277,6 +357,18 @@ class Aioquic(End):
             self.completed = now
         elif self.requests:
             self._request(connection, now)
+
+    def _end_web(self, connection: QuicConnection, stream: int, now: int) -> None:
+        # The client numbers its streams in both directions 0, 4, 8 and so on (RFC 9000 section 2.1).
+        number = stream // 4
+        self.web_received[number] = now
+        if self.connects:
+            self.completed = now if len(self.web_received) == len(self.web) else None
+            return
+        self.outgoing[stream] = self.web[number].response
+        if self.http3:
+            length = str(self.web[number].response).encode()
+            self._http(connection).send_headers(stream, [(b":status", b"200"), (b"content-length", length)])
 
     def _fill_streams(self, connection: QuicConnection) -> None:
         for stream in list(self.outgoing):
@@ -290,7 +382,10 @@ class Aioquic(End):
             return
         chunk = CHUNK_BYTES if left is None else min(left, CHUNK_BYTES)
         ends = chunk == left
-        connection.send_stream_data(stream, bytes(chunk), end_stream=ends)
+        if self.http is None:
+            connection.send_stream_data(stream, bytes(chunk), end_stream=ends)
+        else:
+            self.http.send_data(stream, bytes(chunk), end_stream=ends)
         if ends:
             del self.outgoing[stream]
         else:
@@ -328,6 +423,8 @@ class Aioquic(End):
 
     def _application_values(self) -> dict[str, float]:
         """Returns the values about what the application has sent or received."""
+        if self.is_web:
+            return {f"file {number}": at for number, at in self.web_received.items()}
         values: dict[str, float] = {}
         noun = "response" if self.requests else "stream"
         if self.datagram is not None:

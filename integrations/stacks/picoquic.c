@@ -296,6 +296,13 @@ static void send_stream(struct end *e, uint64_t stream, uint64_t index, uint64_t
     quic.mark_active_stream(e->cnx, stream, 1, e->app.outgoing + index);
 }
 
+/* Opens a stream for each request of a web client that is due. */
+static void open_web_streams(struct end *e) {
+    struct application *a = &e->app;
+    for (uint64_t index; web_is_due(a, e->now_ps, &index); a->web_sent++)
+        send_stream(e, quic.get_next_local_stream_id(e->cnx, 0), index, a->web[index].request);
+}
+
 /* Opens the streams of the transfer, or that of the next request. */
 static void open_streams(struct end *e) {
     struct application *a = &e->app;
@@ -310,6 +317,8 @@ static void begin(struct end *e) {
     if (e->app.requested_ps != LONGPIPE_UNKNOWN || e->app.next_ps != LONGPIPE_UNKNOWN || e->app.datagrams_sent) return;
     if (e->app.datagram)
         start_datagrams(&e->app, e->now_ps);
+    else if (e->app.web)
+        e->app.requested_ps = e->now_ps;
     else
         open_streams(e);
 }
@@ -329,9 +338,9 @@ static int on_event(void *cnx, uint64_t stream, uint8_t *bytes, size_t length, e
     case STREAM_DATA:
     case STREAM_FIN:
         if (e->open_flow_control && !a->sends && !a->delivered) quic.open_flow_control(cnx, stream, a->size);
-        if (!on_data(a, e->now_ps, length, event == STREAM_FIN)) break;
+        if (!on_data(a, e->now_ps, stream, length, event == STREAM_FIN)) break;
         if (a->sends)
-            send_stream(e, stream, 0, a->size);
+            send_stream(e, stream, index_of(a, stream), a->outgoing[index_of(a, stream)]);
         else
             open_streams(e);
         break;
@@ -378,7 +387,7 @@ static void destroy(void *of) {
         e->log.on = 0;
         quic.free(e->context);
     }
-    free(e->app.outgoing);
+    free_application(&e->app);
     free(e->log.all);
     free(e);
 }
@@ -409,7 +418,7 @@ static int create_context(struct end *e, const struct longpipe_end_setup *setup,
         quic.set_default_tp_value(e->context, INITIAL_MAX_STREAM_DATA_BIDI_LOCAL, a->window);
         quic.set_default_tp_value(e->context, INITIAL_MAX_STREAM_DATA_BIDI_REMOTE, a->window);
     }
-    if (a->streams > 1) quic.set_default_tp_value(e->context, INITIAL_MAX_STREAMS_UNI, a->streams);
+    if (a->streams > 1 && !a->web) quic.set_default_tp_value(e->context, INITIAL_MAX_STREAMS_UNI, a->streams);
     if (a->datagram) quic.set_default_tp_value(e->context, MAX_DATAGRAM_FRAME_SIZE, 65535);
     if (e->max_data) quic.set_max_data_control(e->context, e->max_data);
     if (e->time_stamp) quic.set_default_tp_value(e->context, ENABLE_TIME_STAMP, 3);
@@ -473,6 +482,9 @@ static int obtain_session(struct end *e, const struct longpipe_end_setup *setup,
     server->app = e->app;
     server->app.connects = 0;
     server->app.outgoing = NULL;
+    server->app.web = NULL;
+    server->app.web_count = 0;
+    server->app.streams = e->app.web ? 1 : e->app.streams;
     server->random = ~setup->seed;
     set_addresses(server);
     int failed = create_context(server, setup, problem);
@@ -541,7 +553,7 @@ static uint64_t due(void *of) {
     if (e->app.connects && !is_started(e)) return e->app.start_ps;
     uint64_t wake_us = quic.get_next_wake_time(e->context, e->clock_us);
     uint64_t wake_ps = wake_us > UINT64_MAX / PS_PER_US ? LONGPIPE_UNKNOWN : wake_us * PS_PER_US;
-    return e->cnx && e->app.next_ps < wake_ps ? e->app.next_ps : wake_ps;
+    return e->cnx && next_due(&e->app) < wake_ps ? next_due(&e->app) : wake_ps;
 }
 
 static uint32_t receive(void *of, uint64_t now, const uint8_t *payload, uint32_t bytes, uint32_t ecn, char *problem) {
@@ -580,6 +592,8 @@ static uint32_t wake(void *of, uint64_t now, const struct longpipe_outbox *outbo
         if (now < e->app.start_ps) return 0;
         if (connect_client(e, problem)) return 1;
     }
+    e->app.acted_ps = now;
+    if (e->cnx && e->app.requested_ps != LONGPIPE_UNKNOWN) open_web_streams(e);
     size_t length;
     uint8_t datagram[MOST_DATAGRAM];
     while (e->cnx && (length = next_datagram(&e->app, now, datagram)) != 0)

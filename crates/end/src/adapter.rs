@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 const PS_PER_S: f64 = 1e12;
 
 /// Names of the settings that each stack has.
-const NAMES: [&str; 7] = [
+const NAMES: [&str; 8] = [
     "congestion",
     "size",
     "workload",
@@ -14,7 +14,12 @@ const NAMES: [&str; 7] = [
     "request",
     "streams",
     "window",
+    WEB,
 ];
+/// Name of the setting with the requests of a web client, which the run adds to those of the scenario.
+pub const WEB: &str = "web";
+/// Name of the further setting that a stack lists if its end can frame web traffic as HTTP/3.
+pub const HTTP3: &str = "http3";
 /// Names of the further settings that a stack lists if it has datagrams.
 pub const OF_DATAGRAMS: [&str; 2] = ["datagram", "interval_us"];
 /// Name of the further setting that a stack lists if it resumes sessions.
@@ -47,6 +52,11 @@ pub enum Workload {
         /// Time between two datagrams [ps].
         interval_ps: u64,
     },
+    /// The flow's receiver opens the connection and sends requests at given times ([`WebExchange`]).
+    Web {
+        /// Number of requests.
+        count: u64,
+    },
 }
 
 /// Settings of a flow with a QUIC stack.
@@ -62,6 +72,8 @@ pub struct Settings {
     pub size: u64,
     /// Whether the client resumes a session and sends data in its first flight (0-RTT).
     pub early_data: bool,
+    /// Whether web traffic is framed as HTTP/3.
+    pub http3: bool,
     /// Flow-control windows of the connection and its streams [byte], if they are set.
     pub window: Option<u64>,
 }
@@ -89,11 +101,15 @@ impl Settings {
                 "longest_packet: payloads of {payload_bytes} bytes; needs 1200 to {most_bytes} bytes"
             ));
         }
-        let early_data = match setup.setting(EARLY_DATA) {
-            None | Some("false") => false,
-            Some("true") => true,
-            Some(other) => return Err(format!("{EARLY_DATA}: {other}; needs true or false")),
+        let flag = |name: &str| match setup.setting(name) {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(other) => Err(format!("{name}: {other}; needs true or false")),
         };
+        let (early_data, http3) = (flag(EARLY_DATA)?, flag(HTTP3)?);
+        if http3 && setup.setting(WEB).is_none() {
+            return Err(format!("{HTTP3}: true; needs traffic with the field web"));
+        }
         let workload = read_workload(setup, own.contains(&OF_DATAGRAMS[0]))?;
         if matches!(workload, Workload::Requests { .. }) && setup.setting("size").is_none() {
             return Err("size: absent; needs the length of a response in bytes".to_owned());
@@ -105,17 +121,23 @@ impl Settings {
             workload,
             size: setup.number("size", u64::MAX)?,
             early_data,
+            http3,
             window: setup.setting("window").map(|_| window),
         })
     }
 
     /// Returns whether this end opens the connection.
     pub fn connects(&self) -> bool {
-        matches!(self.workload, Workload::Requests { .. }) != (self.role == Role::Sender)
+        self.workload.is_requested() != (self.role == Role::Sender)
     }
 }
 
 impl Workload {
+    /// Returns whether the flow's receiver opens the connection and requests the data.
+    pub fn is_requested(self) -> bool {
+        matches!(self, Workload::Requests { .. } | Workload::Web { .. })
+    }
+
     /// Returns the number of concurrent streams.
     pub fn streams(self) -> u64 {
         match self {
@@ -142,6 +164,15 @@ fn read_workload(setup: &Setup<'_>, has_datagrams: bool) -> Result<Workload, Str
         let refused = || format!("{name}: {value}; needs {least} to {most}{unit}");
         range.contains(&value).then_some(value).ok_or_else(refused)
     };
+    if setup.setting(WEB).is_some() {
+        for name in ["workload", "size"] {
+            if let Some(value) = setup.setting(name) {
+                return Err(format!("{name}: {value}; needs to be absent with web traffic"));
+            }
+        }
+        let count = WebExchange::read(setup)?.count();
+        return Ok(Workload::Web { count });
+    }
     match setup.setting("workload").unwrap_or("bulk") {
         "bulk" => Ok(Workload::Streams { count: 1 }),
         "streams" => Ok(Workload::Streams {
@@ -187,7 +218,7 @@ impl Times {
     /// Returns the values of a receiver's report about the times; none for a single stream.
     pub fn values(&self, workload: Workload) -> Vec<(String, f64)> {
         let (noun, counter) = match workload {
-            Workload::Streams { count: 1 } => return Vec::new(),
+            Workload::Streams { count: 1 } | Workload::Web { .. } => return Vec::new(),
             Workload::Streams { .. } => ("stream", None),
             Workload::Requests { .. } => ("response", Some("responses")),
             Workload::Datagrams { .. } => ("datagram", Some("received_datagrams")),
@@ -203,6 +234,102 @@ impl Times {
             values.clear();
         }
         values
+    }
+}
+
+/// A request of a web client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WebRequest {
+    /// Time of the request [ps].
+    pub at_ps: u64,
+    /// Length of the request [byte].
+    pub request_bytes: u64,
+    /// Length of the response [byte].
+    pub response_bytes: u64,
+}
+
+/// The requests of a web client, each with a stream of its own, and when this end had received each request, or its
+/// response, completely. Empty for other workloads.
+#[derive(Clone, Debug, Default)]
+pub struct WebExchange {
+    requests: Vec<WebRequest>,
+    /// Number of requests that were sent.
+    sent: usize,
+    received_ps: Vec<Option<u64>>,
+    /// Number of requests or responses that were received.
+    received: usize,
+}
+
+impl WebExchange {
+    /// Reads the requests, each of which consists of a time, its length and that of its response.
+    ///
+    /// # Errors
+    /// Returns an error that names the setting if it is invalid.
+    pub fn read(setup: &Setup<'_>) -> Result<WebExchange, String> {
+        let lines = setup.setting(WEB).unwrap_or_default().split(';');
+        let requests = lines.filter(|line| !line.is_empty()).map(|line| {
+            let numbers: Vec<u64> = line.split(' ').map_while(|word| word.parse().ok()).collect();
+            let &[at_ps, request_bytes, response_bytes] = numbers.as_slice() else {
+                return Err(format!("{WEB}: {line:?}; needs a time and two lengths"));
+            };
+            Ok(WebRequest {
+                at_ps,
+                request_bytes,
+                response_bytes,
+            })
+        });
+        let requests = requests.collect::<Result<Vec<_>, _>>()?;
+        Ok(WebExchange {
+            received_ps: vec![None; requests.len()],
+            requests,
+            ..WebExchange::default()
+        })
+    }
+
+    /// Returns the number of requests.
+    pub fn count(&self) -> u64 {
+        self.requests.len() as u64
+    }
+
+    /// Returns the number of requests that the client has sent.
+    pub fn sent(&self) -> usize {
+        self.sent
+    }
+
+    /// Returns the time of the client's next request [ps].
+    pub fn due(&self) -> Option<u64> {
+        self.requests.get(self.sent).map(|request| request.at_ps)
+    }
+
+    /// Returns the number and the content of the request that the client sends next, if it is due.
+    pub fn next(&mut self, now: u64) -> Option<(usize, WebRequest)> {
+        let (number, request) = (self.sent, *self.requests.get(self.sent)?);
+        (request.at_ps <= now).then(|| {
+            self.sent += 1;
+            (number, request)
+        })
+    }
+
+    /// Returns a request.
+    pub fn request(&self, number: usize) -> Option<WebRequest> {
+        self.requests.get(number).copied()
+    }
+
+    /// Records that a request, or its response, was received. Returns whether it was the last one.
+    pub fn receive(&mut self, number: usize, now: u64) -> bool {
+        if let Some(received @ None) = self.received_ps.get_mut(number) {
+            *received = Some(now);
+            self.received += 1;
+        }
+        self.received == self.requests.len()
+    }
+
+    /// Returns the values of a report: the time at which each request, or response, was received [ps].
+    pub fn values(&self) -> Vec<(String, f64)> {
+        let received = self.received_ps.iter().enumerate();
+        received
+            .filter_map(|(number, at)| at.map(|at| (format!("file {number}"), at as f64)))
+            .collect()
     }
 }
 
@@ -324,7 +451,8 @@ mod tests {
             settings: values,
             logs_packets: false,
         };
-        Settings::read(&setup, &["cubic", "reno"], &["ecn", "early_data"], 65_527).map(|settings| settings.connects())
+        Settings::read(&setup, &["cubic", "reno"], &["ecn", "early_data", "http3"], 65_527)
+            .map(|settings| settings.connects())
     }
 
     #[test]
@@ -333,7 +461,9 @@ mod tests {
         assert_eq!(of("ecn", "none"), Ok(false));
         let lines = [
             ("congestion", "vegas", "congestion: vegas; needs cubic, reno"),
-            ("workload", "web", "workload: web; needs bulk, streams, requests"),
+            ("workload", "pages", "workload: pages; needs bulk, streams, requests"),
+            ("http3", "true", "http3: true; needs traffic with the field web"),
+            ("web", "5 100", "web: \"5 100\"; needs a time and two lengths"),
             (
                 "workload",
                 "datagrams",
@@ -369,6 +499,34 @@ mod tests {
             .into();
         assert_eq!(took, [Some(0), Some(3), Some(0), None]);
         assert!(source.is_done());
+    }
+
+    #[test]
+    fn web_requests_are_sent_when_they_are_due() {
+        let values = [("web".to_owned(), "5 128 102;9 128 5120".to_owned())];
+        let setup = Setup {
+            role: Role::Receiver,
+            seed: 1,
+            start_ps: 5,
+            most_bytes: 1452,
+            paths: 1,
+            settings: &values,
+            logs_packets: false,
+        };
+        let mut web = WebExchange::read(&setup).expect("two requests");
+        assert_eq!(web.next(4), None);
+        assert_eq!(
+            web.next(6).map(|(number, request)| (number, request.response_bytes)),
+            Some((0, 102))
+        );
+        assert_eq!((web.next(8), web.due()), (None, Some(9)));
+        assert_eq!(
+            web.next(9).map(|(number, request)| (number, request.request_bytes)),
+            Some((1, 128))
+        );
+        // The responses arrive in the other order.
+        assert_eq!([web.receive(1, 20), web.receive(0, 30)], [false, true]);
+        assert_eq!(web.values(), [("file 0".to_owned(), 30.0), ("file 1".to_owned(), 20.0)]);
     }
 
     #[test]

@@ -8,7 +8,8 @@ use longpipe_events::{mix, Span, Stream, Time};
 use longpipe_network::observe::capture::StackBytes;
 use longpipe_network::observe::probe::{Detail, Event};
 use longpipe_network::observe::stack_packets::UNKNOWN;
-use longpipe_network::report::{InvariantError, Report};
+use longpipe_network::report::files::File;
+use longpipe_network::report::{InvariantError, Report, WebReport};
 use longpipe_network::scenario::{StackConfig, StackPathConfig, TrafficConfig};
 use longpipe_network::{Fate, Flow, Outcome, Probe, Scenario, ScenarioError, Simulation, StackPacket};
 use longpipe_path::path::{Arrival, Path};
@@ -17,6 +18,10 @@ use std::collections::VecDeque;
 
 /// Maximum number of steps at one time; if an end exceeds it, the end is assumed to prevent time from advancing.
 const MAX_STEPS_AT_ONE_TIME: u32 = 100_000;
+/// Maximum number of requests of a flow with web traffic, which the ends receive as one setting.
+const MAX_REQUESTS: usize = 100_000;
+/// Beginning of the names of values that are times of requests [ps]; the request's number follows.
+const FILE_PREFIX: &str = "file ";
 
 /// Error that prevents a run with stacks from starting or continuing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +79,8 @@ struct Side {
     has_packet: bool,
     /// Payload received so far on each path [byte].
     received_bytes: Vec<u64>,
+    /// Files that the receiver's web client requests; empty at a receiver.
+    files: Vec<File>,
 }
 
 /// A run in which real protocol stacks are the end points of some flows.
@@ -193,7 +200,26 @@ impl<P: Probe> Lockstep<P> {
                 let line = format!("traffic of flow {:?}: {} further paths", flow.name, further.len());
                 StackError::Scenario(format!("{line}; needs at most {}", u8::MAX - 1))
             })?;
-            let settings = with_path_settings(config, &further);
+            let mut settings = with_path_settings(config, &further);
+            let mut files = Vec::new();
+            if let Some(web) = &config.web {
+                let requests = web.requests(seed, index as u64, starts[index], path.end());
+                files = requests
+                    .into_iter()
+                    .map(|(requested, request)| File {
+                        class: request.class,
+                        bytes: request.bytes,
+                        requested,
+                        answered: None,
+                        completed: None,
+                    })
+                    .collect();
+                if files.len() > MAX_REQUESTS {
+                    let line = format!("traffic of flow {:?}: web: {} requests", flow.name, files.len());
+                    return Err(StackError::Scenario(format!("{line}; needs at most {MAX_REQUESTS}")));
+                }
+                settings.push(("web".to_owned(), requests_setting(&files, web.request_bytes)));
+            }
             let flows: Vec<usize> = std::iter::once(index).chain(further.iter().map(|of| of.0)).collect();
             for (number, role) in [Role::Sender, Role::Receiver].into_iter().enumerate() {
                 let largest_bytes = flow.tcp.largest_packets_bytes().0;
@@ -219,6 +245,7 @@ impl<P: Probe> Lockstep<P> {
                     end,
                     has_packet: false,
                     received_bytes: vec![0; flows.len()],
+                    files: std::mem::take(&mut files),
                 });
                 // The version may be a digest, whose first 12 digits are enough.
                 let version: String = config.version.chars().take(12).collect();
@@ -422,6 +449,21 @@ impl<P: Probe> Lockstep<P> {
                 return Err(StackError::Defect(line));
             }
             let connection = pair[0].flows[0];
+            let mut files = pair[0].files.clone();
+            take_file_times(&mut sender, &mut files, |file| &mut file.answered);
+            take_file_times(&mut receiver, &mut files, |file| &mut file.completed);
+            if !files.is_empty() {
+                report.web.push(WebReport {
+                    flow: connection,
+                    scheduled_bytes: files
+                        .iter()
+                        .filter(|file| file.answered.is_some())
+                        .map(|file| file.bytes)
+                        .sum(),
+                    requests: Default::default(),
+                    files,
+                });
+            }
             let further: Vec<FlowEnds> = (1..pair[0].flows.len())
                 .map(|path| FlowEnds {
                     flow: pair[0].flows[path],
@@ -457,6 +499,7 @@ impl<P: Probe> Lockstep<P> {
             }
         }
         flows.sort_by_key(|ends| ends.flow);
+        report.web.sort_by_key(|web| web.flow);
         report.state_hash = mix(report.state_hash ^ mix(self.path.decisions()));
         Ok((report, flows))
     }
@@ -517,6 +560,30 @@ fn with_path_settings(config: &StackConfig, further: &[(usize, &StackPathConfig)
         settings.map(move |(name, value)| (format!("{prefix}{name}"), value.clone()))
     });
     config.settings.iter().cloned().chain(of_paths).collect()
+}
+
+/// Returns the setting that describes the requests of a web client to both ends: for each request, its time [ps], its
+/// length, and the length of its response [byte].
+fn requests_setting(files: &[File], request_bytes: u32) -> String {
+    let requests = files.iter();
+    let lines: Vec<String> = requests
+        .map(|file| format!("{} {request_bytes} {}", file.requested.0, file.bytes))
+        .collect();
+    lines.join(";")
+}
+
+/// Moves the times at which an end had received requests or responses completely from its report to the files.
+fn take_file_times(report: &mut EndReport, files: &mut [File], time_of: fn(&mut File) -> &mut Option<Time>) {
+    report.values.retain(|(name, value)| {
+        let number = name
+            .strip_prefix(FILE_PREFIX)
+            .and_then(|digits| digits.parse::<usize>().ok());
+        let Some(file) = number.and_then(|number| files.get_mut(number)) else {
+            return true;
+        };
+        *time_of(file) = Some(Time(*value as u64));
+        false
+    });
 }
 
 /// Removes the values of a path from an end's report, and returns them as the report of the path.

@@ -249,6 +249,10 @@ fn descriptions() -> PyResult<String> {
             .map(|part| serde_json::json!({"kind": "", "facts": {}, "part": part}))
             .collect()
     }
+    let traffic = without_facts::<scenario::TrafficConfig>();
+    // Stacks transport requests of web traffic, too.
+    let kinds = traffic.as_array().into_iter().flatten();
+    let web: Vec<_> = kinds.filter(|kind| kind["kind"] == "web").collect();
     let descriptions = serde_json::json!({
         "congestion": with_facts::<config::CongestionConfig>(
             config::CongestionKind::iter().map(|kind| serde_json::json!(kind.facts()))
@@ -262,7 +266,8 @@ fn descriptions() -> PyResult<String> {
         "ack": without_facts::<config::AckConfig>(),
         "ecn": without_facts::<config::EcnConfig>(),
         "tcp": without_kinds([described::part::<config::TcpConfig>()]),
-        "traffic": without_facts::<scenario::TrafficConfig>(),
+        "traffic": traffic,
+        "web": web,
         "start": without_facts::<scenario::StartConfig>(),
         "stop": without_facts::<scenario::StopConfig>(),
         "traces": without_kinds([described::part::<scenario::TraceConfig>()]),

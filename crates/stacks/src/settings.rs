@@ -1,10 +1,10 @@
 //! The settings of a flow, as `python/longpipe/scenario/stack.py` resolves them.
 
-use longpipe_end::adapter::Workload;
+use longpipe_end::adapter::{WebExchange, Workload, WEB};
 use longpipe_end::{Role, Setup};
 
 /// Names of the settings of a flow, and of a further path.
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 14] = [
     "congestion",
     "size",
     "workload",
@@ -18,6 +18,7 @@ const NAMES: [&str; 13] = [
     "early_data",
     "path_idle_timeout",
     "status",
+    WEB,
 ];
 
 /// Settings of a flow.
@@ -60,6 +61,9 @@ impl<'a> Settings<'a> {
         }
         let size = setup.number("size", u64::MAX)?;
         let workload = match setup.setting("workload").unwrap_or("bulk") {
+            _ if setup.setting(WEB).is_some() => Workload::Web {
+                count: WebExchange::read(setup)?.count(),
+            },
             "bulk" => Workload::Streams { count: 1 },
             "streams" => Workload::Streams {
                 count: setup.number("streams", 1)?,
@@ -88,9 +92,6 @@ impl<'a> Settings<'a> {
 
     /// Returns whether an end with this role opens the connection.
     pub fn connects(&self, role: Role) -> bool {
-        match self.workload {
-            Workload::Streams { .. } | Workload::Datagrams { .. } => role == Role::Sender,
-            Workload::Requests { .. } => role == Role::Receiver,
-        }
+        self.workload.is_requested() != (role == Role::Sender)
     }
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/http3"
 )
 
 // The certificate of all stacks, whose signatures have a constant length (Ed25519).
@@ -57,13 +58,15 @@ type end struct {
 	reductions uint64
 	// Losses at the latest reduction of the window.
 	lost uint64
+	// Times at which this end had received the requests of a web client, or their responses [ps].
+	files map[int]uint64
 	// Sessions that a client resumes.
 	sessions tls.ClientSessionCache
 }
 
 // newEnd starts the goroutines of an end.
 func newEnd(conn *packetConn, given setup, settings settings, zero time.Time) (*end, error) {
-	e := &end{conn: conn, setup: given, settings: settings, zero: zero}
+	e := &end{conn: conn, setup: given, settings: settings, zero: zero, files: map[int]uint64{}}
 	if settings.earlyData && !e.accepts() {
 		var err error
 		if e.sessions, err = e.obtainSession(); err != nil {
@@ -75,7 +78,7 @@ func newEnd(conn *packetConn, given setup, settings settings, zero time.Time) (*
 }
 
 // accepts returns whether this end accepts the connection.
-func (e *end) accepts() bool { return e.settings.requests == e.setup.Sends }
+func (e *end) accepts() bool { return (e.settings.requests || e.settings.isWeb) == e.setup.Sends }
 
 // obtainSession connects to a server once before the run, without a path, and returns the session that it issues. Servers
 // with the same key can resume it.
@@ -98,7 +101,7 @@ func (e *end) obtainSession() (tls.ClientSessionCache, error) {
 	transport := &quic.Transport{Conn: own}
 	var connection *quic.Conn
 	go func() {
-		connection, err = transport.Dial(context.Background(), serverAddress, clientTLS(sessions), e.config())
+		connection, err = transport.Dial(context.Background(), serverAddress, e.clientTLS(sessions), e.config())
 	}()
 	for moved := true; moved; {
 		synctest.Wait()
@@ -169,10 +172,18 @@ func (e *end) opened(connection *quic.Conn) {
 	}
 }
 
-func clientTLS(sessions tls.ClientSessionCache) *tls.Config {
+// protocols returns the protocols above QUIC.
+func (e *end) protocols() []string {
+	if e.settings.http3 {
+		return []string{http3.NextProtoH3}
+	}
+	return []string{"longpipe"}
+}
+
+func (e *end) clientTLS(sessions tls.ClientSessionCache) *tls.Config {
 	return &tls.Config{
 		InsecureSkipVerify: true,
-		NextProtos:         []string{"longpipe"},
+		NextProtos:         e.protocols(),
 		ServerName:         "longpipe.test",
 		ClientSessionCache: sessions,
 	}
@@ -185,11 +196,14 @@ func (e *end) connect() error {
 	if e.settings.earlyData {
 		dial = transport.DialEarly
 	}
-	connection, err := dial(context.Background(), serverAddress, clientTLS(e.sessions), e.config())
+	connection, err := dial(context.Background(), serverAddress, e.clientTLS(e.sessions), e.config())
 	if err != nil {
 		return err
 	}
 	e.opened(connection)
+	if e.settings.isWeb {
+		return e.requestFiles(connection)
+	}
 	if e.settings.datagram > 0 {
 		return e.sendDatagrams(connection)
 	}
@@ -305,7 +319,7 @@ func (e *end) listen(transport *quic.Transport) (listener, error) {
 	}
 	config := &tls.Config{
 		Certificates: []tls.Certificate{{Certificate: [][]byte{certificate}, PrivateKey: parsed}},
-		NextProtos:   []string{"longpipe"},
+		NextProtos:   e.protocols(),
 	}
 	if e.settings.earlyData {
 		config.SetSessionTicketKeys([][32]byte{ticketKey})
@@ -325,6 +339,9 @@ func (e *end) serve() error {
 		return err
 	}
 	e.opened(connection)
+	if e.settings.isWeb {
+		return e.answerFiles(connection)
+	}
 	if !e.settings.requests {
 		receive := e.receiveStreams
 		if e.settings.datagram > 0 {
@@ -447,6 +464,9 @@ func (e *end) report() endReport {
 		Values:           map[string]float64{},
 	}
 	e.reportApplication(report.Values)
+	for number, at := range e.files {
+		report.Values[fmt.Sprintf("file %d", number)] = float64(at)
+	}
 	found, open := e.statistics()
 	if !open {
 		return report

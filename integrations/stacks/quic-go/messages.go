@@ -14,7 +14,8 @@ const psPerNs = 1000
 
 // Names of the settings.
 var names = []string{
-	"congestion", "size", "workload", "requests", "request", "streams", "datagram", "interval_us", "window", "early_data",
+	"congestion", "size", "workload", "requests", "request", "streams", "datagram", "interval_us", "window", "web", "early_data",
+	"http3",
 }
 
 // Ranges of settings. A datagram contains a time, and fits into the shortest packet of each stack.
@@ -71,6 +72,15 @@ type settings struct {
 	intervalUs uint64
 	// Whether the client resumes a session and sends in its first flight.
 	earlyData bool
+	// Requests of a web client, and whether they are framed as HTTP/3.
+	isWeb bool
+	web   []webRequest
+	http3 bool
+}
+
+// webRequest is a request of a web client: its time [ps], its length, and that of its response.
+type webRequest struct {
+	atPs, request, response uint64
 }
 
 // share returns the length of one of the concurrent streams; the first ones carry what the division leaves.
@@ -117,14 +127,46 @@ func (s setup) parse() (settings, error) {
 		}
 		*to = value
 	}
-	switch flag := s.Settings["early_data"]; flag {
-	case "", "false":
-	case "true":
-		found.earlyData = true
-	default:
-		return found, fmt.Errorf("early_data: %s; needs true or false", flag)
+	for name, to := range map[string]*bool{"early_data": &found.earlyData, "http3": &found.http3} {
+		switch flag := s.Settings[name]; flag {
+		case "", "false":
+		case "true":
+			*to = true
+		default:
+			return found, fmt.Errorf("%s: %s; needs true or false", name, flag)
+		}
+	}
+	if err := found.readWeb(s.Settings); err != nil {
+		return found, err
 	}
 	return found, found.apply(s.Settings)
+}
+
+// readWeb reads the requests of a web client.
+func (s *settings) readWeb(given map[string]string) error {
+	var text string
+	if text, s.isWeb = given["web"]; !s.isWeb {
+		if s.http3 {
+			return errors.New("http3: true; needs traffic with the field web")
+		}
+		return nil
+	}
+	for _, name := range []string{"workload", "size"} {
+		if value, present := given[name]; present {
+			return fmt.Errorf("%s: %s; needs to be absent with web traffic", name, value)
+		}
+	}
+	for line := range strings.SplitSeq(text, ";") {
+		var request webRequest
+		if line == "" {
+			continue
+		}
+		if _, err := fmt.Sscanf(line, "%d %d %d", &request.atPs, &request.request, &request.response); err != nil {
+			return fmt.Errorf("web: %.60s; needs a time and two lengths", line)
+		}
+		s.web = append(s.web, request)
+	}
+	return nil
 }
 
 // apply completes the settings by those of the workload, and checks their ranges.

@@ -91,13 +91,13 @@ from longpipe.scenario.traffic import (
     Transfer,
     Video,
     Voice,
-    Web,
     WriteBursts,
 )
 from longpipe.scenario.variations import File, Moving, Outages
 from longpipe.scenario.vbr import OnOff, VbrFlow
 from longpipe.scenario.warm_up import FIELD as WARM_UP
 from longpipe.scenario.warm_up import NONE, without_warm_up
+from longpipe.scenario.web import Web
 
 __all__ = [
     "AdaptiveVideo",

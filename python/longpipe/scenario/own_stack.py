@@ -11,8 +11,9 @@ from longpipe.scenario.base import CommandLine, PathMtu
 from longpipe.scenario.digests import is_as_stored, is_optional, keep_digest
 from longpipe.scenario.own_control import Value, core_values
 from longpipe.scenario.source import Source
-from longpipe.scenario.stack import stack_tcp_of
+from longpipe.scenario.stack import requests_of, stack_tcp_of
 from longpipe.scenario.tcp import Tcp
+from longpipe.scenario.web import Web
 from longpipe.units import SIZE, TIME
 
 # A size, and a time, with a unit.
@@ -48,6 +49,11 @@ class OwnStack(Source):
         description="Settings for the stack by name, as {window = 20}; it gets sizes, as '16 MiB', in bytes, and times "
         "in the unit of the name, as {timeout_s = '20 ms'}",
     )
+    web: Web | None = Field(
+        default=None,
+        description="A web client at the receiver, whose requests the stack gets as its setting web; {} is the default "
+        "client",
+    )
     version: str | None = Field(
         default=None,
         min_length=1,
@@ -67,6 +73,8 @@ class OwnStack(Source):
     def _found(self) -> Self:
         if (self.command is None) == (self.file is None):
             raise ValueError("command: needs either a command or a file")
+        if self.web is not None and "web" in self.settings:
+            raise ValueError("settings.web: needs to be absent, because the field web supplies it")
         if self.digest is not None and is_as_stored():
             return self
         try:
@@ -122,6 +130,7 @@ class OwnStack(Source):
             "stack": self.name,
             "version": self.digest,
             "settings": core_values({name: _in_unit(name, value) for name, value in self.settings.items()}),
+            **requests_of(self.web),
         }
 
 

@@ -21,10 +21,12 @@ from longpipe.scenario.base import (
     MediaRate,
     PathMtu,
 )
+from longpipe.scenario.core import core_fields
 from longpipe.scenario.digests import is_as_stored, is_optional, keep_digest
 from longpipe.scenario.source import Source
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.timers import Fine
+from longpipe.scenario.web import Web
 from longpipe.units import RATE, SIZE, TIME
 
 # Versions of the stacks, as in crates/stacks/Cargo.toml. Results depend on them.
@@ -72,6 +74,7 @@ _OF_QUIC: Final = (
     "crypto",
     "early_data",
     "path_idle_timeout",
+    "web",
 )
 _OF_MEDIA: Final = ("lowest_rate", "highest_rate", "frame_rate", "audio_rate")
 _OF_LINUX: Final = ("ecn", "command", "serve", "digest")
@@ -118,6 +121,11 @@ class Stack(Source):
     request: FileSize = Field(default="200 B", description="Length of a request [bytes]")
     datagram: DatagramLength = Field(default="1000 B", description="Length of a QUIC datagram, for datagrams [bytes]")
     interval: DatagramInterval = Field(default="10 ms", description="Time between two datagrams, for datagrams [time]")
+    web: Web | None = Field(
+        default=None,
+        description="A web client at the receiver, with a stream for each request, in place of a workload; {} is the "
+        "default client",
+    )
     window: FlowWindow | None = Field(
         default=None,
         description="Flow-control windows and send buffer [bytes]; if absent, the stack's default, 1.25 MB for a "
@@ -169,6 +177,12 @@ class Stack(Source):
         if isinstance(given, dict) and given.get("stack") == MEDIA:
             return {"congestion": CONTROLS[MEDIA][0], "workload": "media", **given}
         return given
+
+    @model_validator(mode="after")
+    def _web_replaces_workload(self) -> Self:
+        if self.web is not None and self.stack in QUIC and (self.workload != "bulk" or self.size is not None):
+            raise ValueError("web: needs neither a workload nor a size")
+        return self
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -225,7 +239,13 @@ class Stack(Source):
             "stack": self.stack,
             "version": version_of(self.stack),
             "settings": [[name, settings[name]] for name in sorted(settings)],
+            **requests_of(self.web),
         }
+
+
+def requests_of(web: Web | None) -> dict[str, Any]:
+    """Returns the field of a stack in the core with the requests of a web client; empty without a client."""
+    return {} if web is None else {"web": core_fields(web, without=("kind",))}
 
 
 def is_own(version: str) -> bool:

@@ -5,17 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from longpipe.scenario.base import (
-    EXACT,
-    IN_PPB,
-    SUM_TO_ONE,
-    Becomes,
-    Model,
-    increasing,
-    kind_or_table,
-    quantity,
-    satisfies_rules,
-)
+from longpipe.scenario.base import Model, increasing, kind_or_table, quantity, satisfies_rules
 from longpipe.scenario.constraints import Constraint
 from longpipe.scenario.datagrams import FromFile, Telephone
 from longpipe.scenario.flow_arrivals import Arriving
@@ -26,6 +16,7 @@ from longpipe.scenario.source import Source
 from longpipe.scenario.stack import Stack
 from longpipe.scenario.stack_path import StackPath
 from longpipe.scenario.times import Exponential, Pareto, Times
+from longpipe.scenario.web import Web
 from longpipe.units import RATE, SIZE, TIME
 
 
@@ -102,68 +93,6 @@ class FlowArrivals(Arriving):
         le=100000,
         description="Maximum number of simultaneous flows, for which memory is reserved; further flows wait until one ends",
     )
-
-
-class Web(Source):
-    """A web server that sends a file for each request of its client, which is at the flow's receiving end.
-
-    The requests depend only on the seed and the flow, not on the network.
-    """
-
-    repeats: ClassVar[str] = "cycle"
-    kind: Literal["web"] = "web"
-    cycle: Annotated[str, quantity(TIME, "1 ms", "100000 s")] = Field(
-        default="10 s", description="Time between batches of requests [time]; ATM Forum/98-0876 section 5.3"
-    )
-    cycle_from: Literal["first-request", "last-request"] = Field(
-        default="first-request",
-        description="Request of a batch at which the next cycle starts: first-request or last-request; ATM Forum/98-0876 section 6.1 (10 cycles in 100 s)",
-    )
-    request: Annotated[str, quantity(SIZE, "1 B", "65000 B")] = Field(
-        default="128 B", description="Payload of a request [bytes]; ATM Forum/98-0876 section 6.2"
-    )
-    spacing_from: Annotated[str, quantity(TIME, "0 s", "1000 s")] = Field(
-        default="100 ms", description="Minimum time between requests of a batch [time]; ATM Forum/98-0876 section 5.3"
-    )
-    spacing_to: Annotated[str, quantity(TIME, "0 s", "1000 s")] = Field(
-        default="500 ms",
-        description="Maximum time between requests of a batch, uniform [time]; ATM Forum/98-0876 section 5.3",
-    )
-    requests_mean: float = Field(
-        default=5,
-        gt=0,
-        le=100,
-        description="Mean of the Poisson-distributed number of requests per batch, before truncation; ATM Forum/98-0876 section 5.3",
-    )
-    requests_most: int = Field(
-        default=9, ge=1, le=1000, description="Maximum number of requests per batch; ATM Forum/98-0876 section 5.3"
-    )
-    size_mean: float = Field(
-        default=5,
-        gt=0,
-        le=100,
-        description="Mean of the Poisson-distributed index of a file's size within its class, 1 to 9, before it is restricted; ATM Forum/98-0876 section 5.2",
-    )
-    cut: Literal["rejection", "clamping"] = Field(
-        default="clamping",
-        description="Restriction of the Poisson variables to their ranges: rejection (draw again) or clamping (to the nearest end); left open by ATM Forum/98-0876",
-    )
-    class_shares: Annotated[tuple[Annotated[float, Field(ge=0, le=1), EXACT, IN_PPB], ...], SUM_TO_ONE] = Field(
-        default=(0.2, 0.28, 0.4, 0.112, 0.008),
-        max_length=9,
-        description="Share of the requests for each class [fraction]; ATM Forum/98-0876 table 1",
-    )
-    kilobyte: Annotated[Literal[1000, 1024], Becomes("bytes", int)] = Field(
-        default=1024,
-        description="Length of 1 KB [bytes], 1000 or 1024; class 0 has the sizes 0.1 to 0.9 KB, class 1 has 1 to 9 KB, and so on; left open by ATM Forum/98-0876",
-    )
-
-    constraints: ClassVar = (
-        Constraint(
-            "spacing_to", "spacing_to < spacing_from", "{spacing_to}; needs at least spacing_from, {spacing_from}"
-        ),
-    )
-    _rules = field_validator("spacing_to")(satisfies_rules)
 
 
 class BufferRule(Model):

@@ -120,6 +120,20 @@ impl WebConfig {
     pub fn file_bytes(&self, class: u32, size: u32) -> u64 {
         (u64::from(size) * 10u64.pow(class) * self.kilobyte_bytes + 5) / 10
     }
+
+    /// Returns the times and the contents of the requests of a flow's client from `start` to before `end`: those of web
+    /// traffic over TCP with equal parameters, seed and flow.
+    pub fn requests(&self, seed: u64, flow: u64, start: Time, end: Time) -> Vec<(Time, Request)> {
+        let mut client = Browser::new(self, seed, flow);
+        let mut next = MaybeTime::from(start);
+        let mut requests = Vec::new();
+        while let Some(now) = next.get().filter(|now| *now < end) {
+            let request;
+            (request, next) = client.request(now);
+            requests.push((now, request));
+        }
+        requests
+    }
 }
 
 /// A Poisson-distributed variable limited to `1..=max`.

@@ -4,7 +4,7 @@ use super::adapter;
 use super::proto::{Connection, Dir, Event, StreamEvent, StreamId};
 use crate::settings::Settings;
 use bytes::Bytes;
-use longpipe_end::adapter::{datagram_took, DatagramSource, Times, Workload};
+use longpipe_end::adapter::{datagram_took, DatagramSource, Times, WebExchange, Workload};
 use longpipe_end::{Role, Setup, NEVER};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::OnceLock;
@@ -44,6 +44,9 @@ pub struct Application {
     requested_ps: Option<u64>,
     times: Times,
     datagrams: Option<DatagramSource>,
+    web: WebExchange,
+    /// Latest time at which the application acted [ps].
+    acted_ps: u64,
     /// Flow data read so far [byte]. Requests are not counted, because they are sent in the opposite direction.
     pub delivered: u64,
     /// Time [ps] at which the flow's receiver had received all data.
@@ -52,13 +55,16 @@ pub struct Application {
 
 impl Application {
     /// Creates an application that has not started yet.
-    pub fn new(settings: &Settings<'_>, setup: &Setup<'_>) -> Application {
+    ///
+    /// # Errors
+    /// Returns an error that names the setting with the requests of a web client if it is invalid.
+    pub fn new(settings: &Settings<'_>, setup: &Setup<'_>) -> Result<Application, String> {
         let role = setup.role;
         let to_open = match settings.workload {
             Workload::Streams { count } if role == Role::Sender => count,
             _ => 0,
         };
-        Application {
+        Ok(Application {
             role,
             workload: settings.workload,
             size: settings.size,
@@ -73,9 +79,11 @@ impl Application {
             requested_ps: None,
             times: Times::default(),
             datagrams: DatagramSource::new(settings.workload, role, settings.size),
+            web: WebExchange::read(setup)?,
+            acted_ps: 0,
             delivered: 0,
             completed_ps: None,
-        }
+        })
     }
 
     /// Processes an event of the connection.
@@ -102,6 +110,7 @@ impl Application {
     /// Opens, writes and reads all streams that are ready. Returns whether there may be something to send afterwards.
     pub fn act(&mut self, connection: &mut Connection, now: u64) -> bool {
         let mut sends = false;
+        self.acted_ps = now;
         while let Some(id) = self.readable.pop_front() {
             sends |= self.read(id, connection, now);
         }
@@ -110,6 +119,7 @@ impl Application {
         }
         if connection.has_0rtt() || !connection.is_handshaking() {
             self.open(connection);
+            self.open_web(connection, now);
             sends |= self.send_datagrams(connection, now);
         }
         while let Some(id) = self.writable.pop_front() {
@@ -123,20 +133,27 @@ impl Application {
     pub fn is_done(&self) -> bool {
         match (self.role, self.workload) {
             (Role::Receiver, _) => self.completed_ps.is_some(),
-            (Role::Sender, Workload::Streams { count } | Workload::Requests { count, .. }) => {
-                self.acknowledged == count
-            }
+            (
+                Role::Sender,
+                Workload::Streams { count } | Workload::Requests { count, .. } | Workload::Web { count },
+            ) => self.acknowledged == count,
             (Role::Sender, Workload::Datagrams { .. }) => self.datagrams.as_ref().is_some_and(DatagramSource::is_done),
         }
     }
 
-    /// Returns the time of the next datagram [ps], or [`NEVER`].
+    /// Returns the time of the next datagram or of the next request of a web client [ps], or [`NEVER`].
     pub fn due(&self) -> u64 {
-        self.datagrams.as_ref().and_then(DatagramSource::due).unwrap_or(NEVER)
+        let datagram = self.datagrams.as_ref().and_then(DatagramSource::due);
+        // While the peer permits no further stream, a request waits for the peer's packet.
+        let request = self.web.due().filter(|at| self.is_web_client() && *at > self.acted_ps);
+        datagram.into_iter().chain(request).min().unwrap_or(NEVER)
     }
 
     /// Returns the values of a report about what this end has sent or received.
     pub fn values(&self) -> Vec<(String, f64)> {
+        if let Workload::Web { .. } = self.workload {
+            return self.web.values();
+        }
         match (&self.datagrams, self.role) {
             (Some(source), _) => vec![("sent_datagrams".to_owned(), source.sent() as f64)],
             (None, Role::Sender) => Vec::new(),
@@ -177,6 +194,23 @@ impl Application {
             self.writable.push_back(id);
             self.to_open -= 1;
             self.opened += 1;
+        }
+    }
+
+    fn is_web_client(&self) -> bool {
+        self.role == Role::Receiver && matches!(self.workload, Workload::Web { .. })
+    }
+
+    /// Opens a stream for each request of the web client that is due.
+    fn open_web(&mut self, connection: &mut Connection, now: u64) {
+        while self.is_web_client() && self.web.due().is_some_and(|at| at <= now) {
+            let Some(id) = connection.streams().open(Dir::Bi) else {
+                return;
+            };
+            if let Some((_, request)) = self.web.next(now) {
+                self.outgoing.insert(id, request.request_bytes);
+                self.writable.push_back(id);
+            }
         }
     }
 
@@ -267,6 +301,16 @@ impl Application {
             (Workload::Requests { .. }, Role::Sender) => {
                 self.outgoing.insert(id, self.size);
                 self.writable.push_back(id);
+            }
+            (Workload::Web { .. }, role) => {
+                let number = id.index() as usize;
+                let is_last = self.web.receive(number, now);
+                if role == Role::Receiver {
+                    self.completed_ps = is_last.then_some(now);
+                } else if let Some(request) = self.web.request(number) {
+                    self.outgoing.insert(id, request.response_bytes);
+                    self.writable.push_back(id);
+                }
             }
             (Workload::Streams { .. }, Role::Sender) | (Workload::Datagrams { .. }, _) => {}
         }

@@ -122,7 +122,7 @@ impl Quic {
             client,
             open: None,
             paths,
-            application: Application::new(settings, setup),
+            application: Application::new(settings, setup)?,
             stateless: Vec::new(),
             buffer: Vec::new(),
             received: BytesMut::with_capacity(RECEIVED_BYTES),

@@ -1,17 +1,17 @@
 //! The application above a connection: streams, requests one after another, or datagrams.
 
-use longpipe_end::adapter::{datagram_took, DatagramSource, Settings, Times, Workload};
-use longpipe_end::Role;
+use crate::http::Http;
+use longpipe_end::adapter::{datagram_took, DatagramSource, Settings, Times, WebExchange, Workload};
+use longpipe_end::{Role, Setup};
 use quiche::Connection;
 use std::collections::BTreeMap;
 
 /// Amount of data that is offered to a stream at once [byte].
-const CHUNK_BYTES: usize = 1 << 16;
+pub const CHUNK_BYTES: usize = 1 << 16;
 
-static ZEROS: [u8; CHUNK_BYTES] = [0; CHUNK_BYTES];
+pub static ZEROS: [u8; CHUNK_BYTES] = [0; CHUNK_BYTES];
 
 /// The application at one end.
-#[derive(Debug)]
 pub struct Application {
     settings: Settings,
     start_ps: u64,
@@ -22,6 +22,10 @@ pub struct Application {
     /// Stream that is offered data first, in turn.
     turn: u64,
     datagrams: Option<DatagramSource>,
+    web: WebExchange,
+    http: Option<Http>,
+    /// Latest time at which the application acted [ps].
+    acted_ps: u64,
     opened: u64,
     finished: u64,
     requested_ps: u64,
@@ -34,39 +38,58 @@ pub struct Application {
 
 impl Application {
     /// Creates an application that has not started yet.
-    pub fn new(settings: &Settings, start_ps: u64, most_bytes: u32) -> Application {
-        Application {
+    ///
+    /// # Errors
+    /// Returns an error that names the setting with the requests of a web client if it is invalid.
+    pub fn new(settings: &Settings, setup: &Setup<'_>) -> Result<Application, String> {
+        Ok(Application {
             settings: *settings,
-            start_ps,
-            packet_bytes: most_bytes as usize,
+            start_ps: setup.start_ps,
+            packet_bytes: setup.most_bytes as usize,
             outgoing: BTreeMap::new(),
             turn: 0,
             datagrams: DatagramSource::new(settings.workload, settings.role, settings.size),
+            web: WebExchange::read(setup)?,
+            http: None,
+            acted_ps: 0,
             opened: 0,
             finished: 0,
             requested_ps: 0,
             times: Times::default(),
             delivered: 0,
             completed_ps: None,
-        }
+        })
     }
 
     /// Returns whether this end has sent and received all that it must.
     pub fn is_done(&self) -> bool {
         match (self.settings.role, self.settings.workload) {
             (Role::Receiver, _) => self.completed_ps.is_some(),
-            (Role::Sender, Workload::Streams { count } | Workload::Requests { count, .. }) => self.finished == count,
+            (
+                Role::Sender,
+                Workload::Streams { count } | Workload::Requests { count, .. } | Workload::Web { count },
+            ) => self.finished == count,
             (Role::Sender, Workload::Datagrams { .. }) => self.datagrams.as_ref().is_some_and(DatagramSource::is_done),
         }
     }
 
-    /// Returns the time of the next datagram [ps].
+    /// Returns the time of the next datagram or of the next request of a web client [ps].
     pub fn due(&self) -> Option<u64> {
-        self.datagrams.as_ref().and_then(DatagramSource::due)
+        let datagram = self.datagrams.as_ref().and_then(DatagramSource::due);
+        // While the peer permits no further stream, a request waits for the peer's packet.
+        let request = self.web.due().filter(|at| self.is_web_client() && *at > self.acted_ps);
+        datagram.into_iter().chain(request).min()
+    }
+
+    fn is_web_client(&self) -> bool {
+        self.settings.role == Role::Receiver && matches!(self.settings.workload, Workload::Web { .. })
     }
 
     /// Returns the columns about what this end has sent or received.
     pub fn values(&self) -> Vec<(String, f64)> {
+        if let Workload::Web { .. } = self.settings.workload {
+            return self.web.values();
+        }
         match (&self.datagrams, self.settings.role) {
             (Some(source), _) => vec![("sent_datagrams".to_owned(), source.sent() as f64)],
             (None, Role::Sender) => Vec::new(),
@@ -75,7 +98,32 @@ impl Application {
     }
 
     /// Reads and writes all streams and datagrams that are ready.
-    pub fn act(&mut self, open: &mut Connection, now: u64, connects: bool) {
+    ///
+    /// # Errors
+    /// Returns an error if HTTP/3 fails.
+    pub fn act(&mut self, open: &mut Connection, now: u64, connects: bool) -> Result<(), String> {
+        self.acted_ps = now;
+        if self.settings.http3 && matches!(self.settings.workload, Workload::Web { .. }) {
+            let http = match &mut self.http {
+                Some(http) => http,
+                none => none.insert(Http::new(open)?),
+            };
+            return http
+                .act(
+                    open,
+                    now,
+                    self.packet_bytes,
+                    self.settings.role,
+                    &mut self.web,
+                    &mut self.delivered,
+                )
+                .map(|done| {
+                    self.finished = http.finished();
+                    if done && self.settings.role == Role::Receiver {
+                        self.completed_ps.get_or_insert(now);
+                    }
+                });
+        }
         self.read(open, now);
         if connects {
             self.open(now);
@@ -91,6 +139,7 @@ impl Application {
             }
         }
         self.write(open);
+        Ok(())
     }
 
     fn read(&mut self, open: &mut Connection, now: u64) {
@@ -138,6 +187,11 @@ impl Application {
                     self.opened += 1;
                 }
             }
+            Workload::Web { .. } => {
+                while let Some((number, request)) = self.web.next(now) {
+                    self.outgoing.insert(4 * number as u64, request.request_bytes);
+                }
+            }
             Workload::Datagrams { .. } => {}
         }
     }
@@ -157,6 +211,15 @@ impl Application {
                 self.times.push(now - self.requested_ps);
                 if self.times.count() == count {
                     self.completed_ps = Some(now);
+                }
+            }
+            (Workload::Web { .. }, role) => {
+                let number = (stream / 4) as usize;
+                let is_last = self.web.receive(number, now);
+                if role == Role::Receiver {
+                    self.completed_ps = is_last.then_some(now);
+                } else if let Some(request) = self.web.request(number) {
+                    self.outgoing.insert(stream, request.response_bytes);
                 }
             }
             (Workload::Streams { .. }, Role::Sender) | (Workload::Datagrams { .. }, _) => {}

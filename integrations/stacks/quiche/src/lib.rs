@@ -1,13 +1,14 @@
 //! quiche as an end of flows: a shared object for `traffic.file`.
 
 mod application;
+mod http;
 mod system;
 
 use application::Application;
 use boring::pkey::PKey;
 use boring::ssl::{SslContextBuilder, SslMethod, SslSignatureAlgorithm, SslVerifyMode};
 use boring::x509::X509;
-use longpipe_end::adapter::{Reductions, Settings, SplitMix64, Workload, EARLY_DATA, OF_DATAGRAMS};
+use longpipe_end::adapter::{Reductions, Settings, SplitMix64, Workload, EARLY_DATA, HTTP3, OF_DATAGRAMS};
 use longpipe_end::export::Stacks;
 use longpipe_end::{Ecn, End, Outbox, Report, Role, Setup, State, NEVER};
 use quiche::{Config, Connection, ConnectionId, RecvInfo};
@@ -96,7 +97,7 @@ fn tls() -> Result<SslContextBuilder, boring::error::ErrorStack> {
 
 impl Side {
     fn new(setup: &Setup<'_>) -> Result<Side, String> {
-        let own = [OF_DATAGRAMS.as_slice(), &[EARLY_DATA]].concat();
+        let own = [OF_DATAGRAMS.as_slice(), &[EARLY_DATA, HTTP3]].concat();
         let settings = Settings::read(setup, &CONTROLS, &own, MOST_BYTES)?;
         let mut side = Side::of(setup, &settings)?;
         if settings.early_data && side.connects {
@@ -113,7 +114,13 @@ impl Side {
             let mut config =
                 Config::with_boring_ssl_ctx_builder(quiche::PROTOCOL_VERSION, tls().map_err(line)?).map_err(line)?;
             config.verify_peer(false);
-            config.set_application_protos(&[b"longpipe"]).map_err(line)?;
+            let protocols = [b"longpipe".as_slice()];
+            let protocols = if settings.http3 {
+                quiche::h3::APPLICATION_PROTOCOL
+            } else {
+                &protocols
+            };
+            config.set_application_protos(protocols).map_err(line)?;
             config.set_max_idle_timeout(IDLE_TIMEOUT_MS);
             config.set_max_recv_udp_payload_size(setup.most_bytes as usize);
             config.set_max_send_udp_payload_size(setup.most_bytes as usize);
@@ -145,7 +152,7 @@ impl Side {
             config,
             session: None,
             connection: None,
-            application: Application::new(settings, setup.start_ps, setup.most_bytes),
+            application: Application::new(settings, setup)?,
             paced: VecDeque::new(),
             release: None,
             buffer: vec![0; 65_536],
@@ -192,7 +199,9 @@ impl Side {
             self.handshake_ps.get_or_insert(now);
         }
         if open.is_established() || open.is_in_early_data() {
-            self.application.act(open, now, self.connects);
+            if let Err(error) = self.application.act(open, now, self.connects) {
+                self.closed.get_or_insert((now, error));
+            }
         }
         let mut taken = Vec::new();
         let instant = self.zero + Duration::from_nanos(now / PS_PER_NS);

@@ -4,10 +4,11 @@ use crate::endpoint::address;
 use crate::observed::{Observed, Shared};
 use crate::SERVER_NAME;
 use bytes::Bytes;
-use longpipe_end::adapter::{Settings, Workload};
+use longpipe_end::adapter::{Settings, WebRequest, Workload};
 use longpipe_end::Role;
 use s2n_quic::client::Connect;
-use s2n_quic::stream::{ReceiveStream, SendStream};
+use s2n_quic::connection::Handle;
+use s2n_quic::stream::{BidirectionalStream, ReceiveStream, SendStream};
 use s2n_quic::{Client, Connection, Server};
 use std::future::{pending, poll_fn, Future};
 use std::pin::Pin;
@@ -40,6 +41,13 @@ pub async fn run_client(client: Client, observed: Shared, settings: Settings) {
                 observed.with(|seen| seen.on_response(from));
             }
             observed.with(|seen| seen.completed_ps = Some(seen.now_ps));
+        } else if let Workload::Web { .. } = settings.workload {
+            let mut exchanges = Vec::new();
+            while let Some((_, request)) = observed.with(|seen| seen.web.next(u64::MAX)) {
+                exchanges.push(request_file(connection.handle(), observed.clone(), request));
+            }
+            all(exchanges).await?;
+            observed.with(|seen| seen.completed_ps = Some(seen.now_ps));
         } else {
             let mut streams = Vec::new();
             for index in 0..settings.workload.streams() {
@@ -70,6 +78,8 @@ pub async fn run_server(mut server: Server, observed: Shared, settings: Settings
                 send(&mut sends, settings.size).await?;
                 sends.finish()?;
             }
+        } else if let Workload::Web { count } = settings.workload {
+            answer_all(&mut connection, &observed, count).await?;
         } else {
             receive_all(&mut connection, &observed, &settings).await?;
             observed.with(|seen| seen.completed_ps = Some(seen.now_ps));
@@ -109,6 +119,77 @@ async fn receive_all(connection: &mut Connection, observed: &Shared, settings: &
         }
         let more = poll_all(&mut streams, context)?;
         if more || accepted < settings.workload.streams() {
+            Poll::Pending
+        } else {
+            Poll::Ready(Ok(()))
+        }
+    })
+    .await
+}
+
+/// Waits until `at` [ps].
+async fn wait_until(at: u64, observed: &Shared) {
+    poll_fn(|_| {
+        observed.with(|seen| {
+            if seen.now_ps >= at {
+                return Poll::Ready(());
+            }
+            seen.timer_ps = seen.timer_ps.min(at);
+            Poll::Pending
+        })
+    })
+    .await;
+}
+
+/// Returns the number of the request that a stream carries.
+fn number_of(stream: &BidirectionalStream) -> usize {
+    (stream.id() / 4) as usize
+}
+
+/// Sends a request of a web client when it is due, and receives its response.
+async fn request_file(mut connection: Handle, observed: Shared, request: WebRequest) -> Done<()> {
+    wait_until(request.at_ps, &observed).await;
+    let stream = connection.open_bidirectional_stream().await?;
+    let number = number_of(&stream);
+    let (mut receives, mut sends) = stream.split();
+    send(&mut sends, request.request_bytes).await?;
+    sends.finish()?;
+    receive(&mut receives, &observed, Role::Receiver).await?;
+    observed.with(|seen| seen.web.receive(number, seen.now_ps));
+    Ok(())
+}
+
+/// Receives a request of a web client, and sends its response.
+async fn answer(stream: BidirectionalStream, observed: Shared) -> Done<()> {
+    let number = number_of(&stream);
+    let (mut receives, mut sends) = stream.split();
+    receive(&mut receives, &observed, Role::Sender).await?;
+    let request = observed.with(|seen| {
+        seen.web.receive(number, seen.now_ps);
+        seen.web.request(number)
+    });
+    send(&mut sends, request.ok_or("an unknown request")?.response_bytes).await?;
+    sends.finish()?;
+    Ok(())
+}
+
+/// Answers the requests of a web client, which come at any time.
+async fn answer_all(connection: &mut Connection, observed: &Shared, count: u64) -> Done<()> {
+    let mut answers: Vec<Pin<Box<dyn Future<Output = Done<()>> + Send>>> = Vec::new();
+    let mut accepted = 0;
+    poll_fn(|context| {
+        while accepted < count {
+            let Poll::Ready(stream) = connection.poll_accept_bidirectional_stream(context)? else {
+                break;
+            };
+            let Some(stream) = stream else {
+                return Poll::Ready(Err("the peer closed the connection".into()));
+            };
+            accepted += 1;
+            answers.push(Box::pin(answer(stream, observed.clone())));
+        }
+        let more = poll_all(&mut answers, context)?;
+        if more || accepted < count {
             Poll::Pending
         } else {
             Poll::Ready(Ok(()))

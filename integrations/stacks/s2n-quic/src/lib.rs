@@ -10,7 +10,7 @@ mod random;
 
 use application::Work;
 use endpoint::{Datagram, Driver, Provider};
-use longpipe_end::adapter::Settings;
+use longpipe_end::adapter::{Settings, WebExchange};
 use longpipe_end::export::Stacks;
 use longpipe_end::{Ecn, End, Outbox, PacketEvent, Report, Setup, State, NEVER};
 use observed::{Observed, Shared};
@@ -108,7 +108,12 @@ impl Side {
     fn new(setup: &Setup<'_>) -> Result<Side, String> {
         let settings = Settings::read(setup, &CONTROLS, &[], MOST_BYTES)?;
         let connects = settings.connects();
-        let observed = Shared::new(Observed::new(&settings, setup.start_ps, setup.logs_packets));
+        let observed = Shared::new(Observed::new(
+            &settings,
+            WebExchange::read(setup)?,
+            setup.start_ps,
+            setup.logs_packets,
+        ));
         let slot = Arc::new(Mutex::new(None));
         let provider = Provider::new(connects, setup.most_bytes, slot.clone());
         let random = Random::new(setup.seed);
@@ -199,7 +204,7 @@ impl End for Side {
         if self.connects && !self.started {
             return self.start_ps;
         }
-        self.driver.due()
+        self.driver.due().min(self.observed.with(|observed| observed.timer_ps))
     }
 
     fn wake(&mut self, now: u64, outbox: &mut dyn Outbox) -> Result<(), String> {
@@ -207,13 +212,18 @@ impl End for Side {
             return Ok(());
         }
         self.started = true;
-        self.observed.with(|observed| observed.now_ps = now);
+        let is_due = self.observed.with(|observed| {
+            observed.now_ps = now;
+            observed.timer_ps <= now
+        });
+        self.woken.0.fetch_or(is_due, Ordering::Relaxed);
         let waker = Waker::from(self.woken.clone());
         let mut more = true;
         while more {
             more = self.driver.work(now, &mut self.received, &mut self.sent);
             if self.woken.0.swap(false, Ordering::Relaxed) {
                 more = true;
+                self.observed.with(|observed| observed.timer_ps = NEVER);
                 // The application ends only with the run.
                 let _ = self.work.as_mut().poll(&mut Context::from_waker(&waker));
             }

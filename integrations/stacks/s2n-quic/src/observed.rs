@@ -1,9 +1,9 @@
 //! What an end has observed of its connection: the library's events, and the progress of the application.
 
 use crate::picoseconds;
-use longpipe_end::adapter::{Reductions, Settings, Times, Workload};
+use longpipe_end::adapter::{Reductions, Settings, Times, WebExchange, Workload};
 use longpipe_end::packets::{LossEvidence, PacketEventKind, PacketType};
-use longpipe_end::{PacketEvent, Report, State};
+use longpipe_end::{PacketEvent, Report, State, NEVER};
 use s2n_quic::provider::event::events::{
     AckRangeReceived, MtuUpdated, PacketHeader, PacketLost, PacketReceived, PacketSent, RecoveryMetrics,
 };
@@ -25,6 +25,10 @@ pub struct Observed {
     /// Whether the application has done all that it must, so that the end of the connection is no failure.
     pub done: bool,
     pub packets: Vec<PacketEvent>,
+    /// Requests of a web client.
+    pub web: WebExchange,
+    /// Time for which the application waits [ps], or [`NEVER`].
+    pub timer_ps: u64,
     logs_packets: bool,
     start_ps: u64,
     workload: Workload,
@@ -43,7 +47,7 @@ pub struct Observed {
 
 impl Observed {
     /// Creates counters of a flow that starts at `start_ps`; `logs_packets` also collects packets.
-    pub fn new(settings: &Settings, start_ps: u64, logs_packets: bool) -> Observed {
+    pub fn new(settings: &Settings, web: WebExchange, start_ps: u64, logs_packets: bool) -> Observed {
         Observed {
             now_ps: 0,
             delivered: 0,
@@ -52,6 +56,8 @@ impl Observed {
             closed: None,
             done: false,
             packets: Vec::new(),
+            web,
+            timer_ps: NEVER,
             logs_packets,
             start_ps,
             workload: settings.workload,
@@ -117,6 +123,7 @@ impl Observed {
                 } else {
                     Vec::new()
                 })
+                .chain(self.web.values())
                 .collect(),
             ..Report::default()
         }
