@@ -61,10 +61,11 @@ unsafe extern "C" fn RAND_bytes(to: *mut u8, bytes: usize) -> c_int {
     1
 }
 
-/// The function with which the standard library seeds its hash maps.
+/// The function with which the standard library seeds its hash maps, once per thread. The bytes are constant, because
+/// those of the end's generator would be missing in the first run of a thread alone.
 #[no_mangle]
 unsafe extern "C" fn getrandom(to: *mut c_void, bytes: usize, _flags: c_uint) -> isize {
     // SAFETY: the caller passes a buffer of this length.
-    fill(unsafe { std::slice::from_raw_parts_mut(to.cast::<u8>(), bytes) });
+    unsafe { std::slice::from_raw_parts_mut(to.cast::<u8>(), bytes) }.fill(0);
     bytes as isize
 }
