@@ -447,6 +447,16 @@ def test_output_header_states_buffer_sizes_in_bdp_or_time(buffer: str, head: str
     assert summary_lines(scenario)[1].endswith(f"; tail-drop at {head}")
 
 
+def test_output_header_states_the_queue_of_the_return_trunk() -> None:
+    from longpipe.scenario.summary import summary_lines
+
+    groups = [{"name": "down"}, {"name": "up", "direction": "back"}]
+    back = {"network.return_policy": "fq-codel", "network.return_buffer": "128 KB", "network.return_rate": "1 Mbit/s"}
+    lines = summary_lines(Scenario().with_(**{"network.group": groups, "switch.buffer": "100 ms", **back}))
+    assert lines[1].endswith("; tail-drop at 100 ms (833 packets)")
+    assert lines[2] == "but switch2->switch1: fq-codel at 128 KB"
+
+
 def test_output_header_states_rtos_that_follow_from_the_tick() -> None:
     from longpipe.scenario.summary import summary_lines
 

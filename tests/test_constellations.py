@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,11 +17,13 @@ from longpipe.live.hosts import plan
 from longpipe.pictures.kinds.path import path_series
 from longpipe.satellites import Constellation, RoundTrips, round_trips, shell, station
 from longpipe.scenario.summary import summary_lines
+from longpipe.verdicts.limits import remedies
 
 REFERENCE: Final = Path(__file__).parent / "data" / "satellites"
 MANILA_DALIAN: Final = {"shell": "kuiper-630", "from": "Manila", "to": "Dalian", "as": "graph", "step": "100 ms"}
 PS: Final = 10**12
 MS: Final = 10**9
+TOML_LINE: Final = re.compile(r"set network\.path to \{ .* \}")
 needs_stacks = pytest.mark.skipif(stacks.installed() is None, reason="longpipe_stacks is not installed: make stacks")
 
 
@@ -152,6 +155,30 @@ def test_two_pairs_meet_between_satellites() -> None:
     # The lost packets are an excess of 6 Mbit/s over 5 s, minus the packets that fit into the queue.
     assert lost["sat-184->sat-183"] == pytest.approx(5 * 600 - 101, abs=10)
     assert sum(lost.values()) == lost["sat-184->sat-183"]
+    # A rate belongs to all links of the constellation, so that no change of a single field raises it.
+    assert [limit.remedy for limit in together.flow_limits] == [None, None]
+
+
+def test_the_picture_of_a_graph_states_the_rates_of_its_transmitters() -> None:
+    """Behind a transmitter, packets are passed on at once, which is no rate of the scenario."""
+    nodes = [{"name": name, "kind": "host" if name in "ad" else "switch"} for name in "abcd"]
+    links = [{"between": pair, "rate": "1 Gbit/s", "delay": "1 ms"} for pair in (["a", "b"], ["c", "d"])]
+    links.append({"between": ["b", "c"], "rate": "20 Mbit/s", "delay": "0 s", "path": MANILA_DALIAN})
+    flows = [{"name": "flow", "from": "a", "to": "d"}]
+    network = {"kind": "graph", "nodes": nodes, "links": links, "flows": flows}
+    series = path_series(over(MANILA_DALIAN, "1 s", network=network))
+    assert len(series) > 1
+    assert {rate for table in series.values() for rate in table["rate_bps"]} == {20e6}
+
+
+def test_the_remedy_of_an_outage_keeps_the_delay_of_the_route() -> None:
+    scenario = over({**RIO_PETERSBURG, "outages": {"arriving": "drop"}}, "20 s")
+    remedy = remedies(scenario, simulate(scenario).columns)["flow1"]["outage"]
+    fixed = remedy.applied_to(scenario)
+    assert TOML_LINE.fullmatch(remedy.in_words)
+    assert tomllib.loads(f"path = {remedy.in_words.split(' to ', 1)[1]}")["path"] == remedy.value
+    [(_, delay_ps)] = fixed.resolved["links"][2]["motion"]["delay"]["knots_ps"]
+    assert delay_ps / PS == pytest.approx(path_series(scenario)["flow1"]["delay_s"].iloc[0], abs=1e-9)
 
 
 RIO_PETERSBURG: Final = {**MANILA_DALIAN, "from": "Rio de Janeiro", "to": "Saint Petersburg", "begin": "150 s"}

@@ -12,6 +12,7 @@ from longpipe.analysis.intervals import estimate
 from longpipe.attack.attack import shows
 from longpipe.attack.varied import changes
 from longpipe.report.parts import number
+from longpipe.scenario.short_file import inline_toml
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,7 +43,7 @@ def fields(attack: Attack) -> Iterator[str]:
     if not changed:
         yield f"the base scenario {attack.target.base.name}, unchanged"
     for name, value in changed.items():
-        yield f"{name} = {_toml(value)}"
+        yield f"{name} = {inline_toml(value)}"
 
 
 def numbers(attack: Attack) -> Iterator[str]:
@@ -126,14 +127,3 @@ def _interval(side: Side, values: NDArray[Any]) -> str:
     )
     unit_text = f" {unit(measure)}" if unit(measure) else ""
     return f"{mean}{unit_text}" if len(values) < 2 else f"{mean} ({low} to {high}){unit_text}"
-
-
-def _toml(value: object) -> str:
-    """Formats a value as in a line of TOML."""
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{name} = {_toml(element)}" for name, element in value.items()) + " }"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_toml, value))}]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else f"{value}"

@@ -28,3 +28,14 @@ def short_toml(scenario: Scenario, written: Mapping[str, Any], changes: Mapping[
     except (ScenarioError, TypeError):
         pass
     return scenario.to_toml()
+
+
+def inline_toml(value: object) -> str:
+    """Formats a value as TOML in one line, as `--set` accepts it."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{name} = {inline_toml(element)}" for name, element in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(inline_toml, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else f"{value}"

@@ -30,7 +30,7 @@ Change = tuple[int, list[int], list[int]]
 # Time [ps] from which a link's routes in both directions apply, and their links, which are empty without a route.
 RouteOfTime = tuple[int, list[int], list[int]]
 # Rate of the link after a transmitter: the transmitter has already serialized the packet.
-_AT_ONCE_BPS: Final = RATE.parse("10 Tbit/s")
+AT_ONCE_BPS: Final = RATE.parse("10 Tbit/s")
 # Fields that the links of one constellation, or of one station, have in common.
 _SHARED: Final = ("rate_bps", "buffer", "policy", "loss", "conditioners", "motion")
 # Directed links of the scenario, with the settings of a kind of links of the graph; by the kind, and by the place of a
@@ -320,12 +320,12 @@ class _SkyLinks:
     def _carries(self, hop: tuple[int, int], loss: dict[str, Any]) -> dict[str, Any]:
         """Returns a radio link between the ground and a satellite, behind its transmitter."""
         plain = {"buffer": None, "policy": core_fields(TailDrop()), "scheduler": core_fields(Fifo())}
-        return {"rate_bps": _AT_ONCE_BPS, "loss": loss, **plain, **self._series_of(hop)}
+        return {"rate_bps": AT_ONCE_BPS, "loss": loss, **plain, **self._series_of(hop)}
 
     def _ground(self, delay_ps: int) -> dict[str, Any]:
         """Returns a link between a gateway and the node behind it."""
         plain = {"buffer": None, "policy": core_fields(TailDrop()), "scheduler": core_fields(Fifo())}
-        return {"rate_bps": _AT_ONCE_BPS, "loss": _NO_LOSS, "delay_ps": delay_ps, **plain}
+        return {"rate_bps": AT_ONCE_BPS, "loss": _NO_LOSS, "delay_ps": delay_ps, **plain}
 
     def _series_of(self, hop: tuple[int, int]) -> dict[str, Any]:
         knots = self.ways.knots.get(hop) or self.ways.knots[hop[::-1]]

@@ -70,13 +70,22 @@ def _buffer(scenario: Scenario) -> str:
     # Links with a buffer of their own are listed as exceptions.
     if not is_relative or (isinstance(network, Graph) and any(link.buffer for link in network.links)):
         return buffer
-    places = {path.bottleneck for path in paths(resolved)}
+    places = {path.bottleneck for path in paths(resolved)} - _with_own_buffer(scenario)
     sizes = [own for place in places if (own := resolved["links"][place]["buffer"])]
     if not sizes:
         return buffer
     limits, units = {size["limit"] for size in sizes}, {size["unit"] for size in sizes}
     low, high = min(limits), max(limits)
     return f"{buffer} ({low if low == high else f'{low} to {high}'} {'/'.join(sorted(units))})"
+
+
+def _with_own_buffer(scenario: Scenario) -> set[int]:
+    """Returns the directed links of a dumbbell whose buffer is not that of its switches: the trunk back to switch1."""
+    if isinstance(scenario.network, Graph) or scenario.network.return_buffer is None:
+        return set()
+    nodes = [node["name"] for node in scenario.resolved["nodes"]]
+    links = enumerate(scenario.resolved["links"])
+    return {k for k, link in links if (nodes[link["from"]], nodes[link["to"]]) == ("switch2", "switch1")}
 
 
 def _ticks(timer: Coarse) -> str:
@@ -118,8 +127,10 @@ def _exceptions(scenario: Scenario) -> list[str]:
             said: list[str] = [_with_changes(link.policy)] if link.policy else []
             said += [f"at {link.buffer}"] if link.buffer else []
             found += [f"{'->'.join(link.between)}: {' '.join(said)}"] if said else []
-    elif network.return_buffer is not None:
-        found.append(f"switch2->switch1: at {network.return_buffer}")
+    else:
+        back = [_with_changes(network.return_policy)] if network.return_policy else []
+        back += [f"at {network.return_buffer}"] if network.return_buffer is not None else []
+        found += [f"switch2->switch1: {' '.join(back)}"] if back else []
     if not found:
         return []
     more = [f"and {len(found) - MAX_EXCEPTIONS} more"] if len(found) > MAX_EXCEPTIONS else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,6 +18,7 @@ from longpipe.pictures.route import of_route, read, routes
 from longpipe.pictures.style import DASHES, OUTAGE, color, legend, panels, titled
 from longpipe.scenario.coding import es_n0
 from longpipe.scenario.network import Link
+from longpipe.scenario.spread import AT_ONCE_BPS
 from longpipe.scenario.topology import links_of
 from longpipe.scenario.variations import Coded
 
@@ -55,13 +56,27 @@ def path_series(scenario: Scenario, span_s: tuple[float, float] | None = None) -
         for link in route.links
     }
     links = links_of(scenario.network)
+    transmitters = _transmitters(resolved)
     return {flow["name"]: of_route(resolved, flow, end_s) for flow in changing} | {
         f"{names[link['from']]}->{names[link['to']]}": _of_link(
-            link, _path_of(links.get(k // 2), k % 2 == 1), end_s, span_s or (0.0, end_s)
+            {**link, "rate_bps": transmitters.get(link["from"], link["rate_bps"])},
+            _path_of(links.get(k // 2), k % 2 == 1),
+            end_s,
+            span_s or (0.0, end_s),
         )
         for k, link in enumerate(resolved["links"])
         if "motion" in link and k not in of_changing
     }
+
+
+def _transmitters(resolved: Mapping[str, Any]) -> dict[int, int]:
+    """Returns the rate [bit/s] of each transmitter over satellites, by the node behind it.
+
+    The radio links from this node have the delay of their distance, and pass packets at once.
+    """
+    links = resolved["links"]
+    behind = {link["from"] for link in links if link["rate_bps"] == AT_ONCE_BPS and "motion" in link}
+    return {link["to"]: link["rate_bps"] for link in links if link["to"] in behind and "motion" not in link}
 
 
 def _path_of(link: Link | None, is_back: bool) -> object:

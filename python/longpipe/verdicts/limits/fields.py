@@ -30,7 +30,8 @@ _DOWNLINK: Final = re.compile(r"sat\d*-\d+-down(?:-(.+))?")
 class LinkFields(NamedTuple):
     """Dotted fields of a directed link, and the values of those that are parts of a scenario.
 
-    A field is "" if the link has none: the links of a dumbbell's hosts have neither losses nor conditioners.
+    A field is "" if the link has none, or if several determine it: the links of a dumbbell's hosts have neither losses
+    nor conditioners.
     """
 
     rate: str
@@ -71,8 +72,8 @@ class Fields:
         }
         if isinstance(self._network, Graph):
             paths = enumerate(link.path for link in self._network.links)
-            # Link whose satellites are nodes of the resolved scenario.
-            self._spread = next((i for i, path in paths if isinstance(path, Satellites | OwnSatellites)), None)
+            # Links whose satellites are nodes of the resolved scenario.
+            self._spread = [i for i, path in paths if isinstance(path, Satellites | OwnSatellites)]
             for i, link in enumerate(self._network.links):
                 self._number_of[link.between] = i, False
                 self._number_of[link.between[::-1]] = i, True
@@ -101,13 +102,16 @@ class Fields:
             return self._of_role[role]
         if ends in self._number_of:
             number, is_back = self._number_of[ends]
-        elif self._spread is not None:
-            number, is_back = self._spread, False
+        elif self._spread:
+            number, is_back = self._spread[0], False
             way = self._network.links[number]
             if isinstance(way.path, Satellites | OwnSatellites):
                 rate, field_prefix = f"network.links.{number}.rate", f"network.links.{number}.path"
                 policy = way.policy or self.scenario.switch.policy
                 buffer, queue = f"network.links.{number}.buffer", f"network.links.{number}.policy"
+                if len(self._spread) > 1:
+                    # These have to be equal in all links of a constellation, so that no single field determines them.
+                    rate = buffer = queue = ""
                 common = LinkFields(rate, buffer, queue, path=field_prefix, path_now=way.path, policy_now=policy)
                 return _of_kind(common, way.path, ends, self._places)
         else:
@@ -148,6 +152,26 @@ class Fields:
                         f"network.links.{number}.rate", "", "", path=f"network.links.{number}.path", path_now=path
                     )
         return None
+
+    def satellite_delay_ps(self, flow: Resolved) -> int:
+        """Returns the delay [ps] of the links with satellites on the first route of a flow to its receiver; 0 if none.
+
+        These are the time-varying links, each at the begin of its series, and those of nodes that the scenario lacks,
+        such as gateways.
+        """
+        links, nodes = self.resolved["links"], self.resolved["nodes"]
+        own = {node.name for node in self._network.nodes} if isinstance(self._network, Graph) else set(self._names)
+        ways = (flow, *flow.get("rerouting", {}).get("changes", ()))
+        routes = (way["route"] for way in ways)
+        route = next((route for route in routes if nodes[links[route[-1]]["to"]]["kind"] == "host"), ())
+        delay_ps = 0
+        for link in (links[k] for k in route):
+            series = link.get("motion", {}).get("delay")
+            if series is not None:
+                delay_ps += int(series["knots_ps"][0][1])
+            elif not {self._names[link["from"]], self._names[link["to"]]} <= own:
+                delay_ps += int(link["delay_ps"])
+        return delay_ps
 
     def rate_of(self, k: int) -> str:
         """Returns the field that determines the rate of a directed link, or "" if its path or no field does."""

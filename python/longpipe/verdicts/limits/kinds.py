@@ -218,7 +218,9 @@ class Buffer(LossCause):
         if fields is not None and limit is not None and evidence.ports.max_queued((port,)) < evidence.buffer_packets:
             # The buffer was never full, so the queues of flows were.
             return Remedy(f"{fields.policy}.flow_limit", MORE * limit)
-        return None if fields is None or link["buffer"] is None else Remedy(fields.buffer, "unlimited")
+        if fields is None or not fields.buffer or link["buffer"] is None:
+            return None
+        return Remedy(fields.buffer, "unlimited")
 
 
 class Aqm(LossCause):
@@ -245,7 +247,7 @@ class Marks(LossCause):
         policer = fields.first("policer")
         if policer is not None and fields.conditioners_now[policer].exceed == "mark":
             return faster_bucket(fields, policer)
-        return Remedy(fields.policy, "tail-drop")
+        return Remedy(fields.policy, "tail-drop") if fields.policy else None
 
 
 class RandomLoss(LossCause):
@@ -259,7 +261,11 @@ class RandomLoss(LossCause):
         if fields is None or fields.loss_now is None:
             return None
         is_of_file = fields.loss_now.kind == "none" and fields.path_now is not None
-        return constant_path(fields) if is_of_file else Remedy(fields.loss, "none")
+        return (
+            constant_path(fields, evidence.run.fields.satellite_delay_ps(evidence.flow))
+            if is_of_file
+            else Remedy(fields.loss, "none")
+        )
 
 
 class Policer(LossCause):
@@ -326,7 +332,7 @@ class Outage(Kind):
         if fields is None or fields.path_now is None:
             # Packets without a route over satellites wait at their host, or are lost at the first router.
             fields = evidence.run.fields.of_satellites(evidence.flow)
-        return None if fields is None else constant_path(fields)
+        return None if fields is None else constant_path(fields, evidence.run.fields.satellite_delay_ps(evidence.flow))
 
 
 class ReturnLink(Kind):

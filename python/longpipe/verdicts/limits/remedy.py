@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from longpipe.scenario.motion import OwnSatellites, Satellites
+from longpipe.scenario.short_file import inline_toml
 from longpipe.scenario.starlink import Starlink
 from longpipe.scenario.starlink_draws import value_of as starlink_value
 from longpipe.scenario.variations import Coded, File, Moving
-from longpipe.units import RATE, SIZE, SYMBOLS
+from longpipe.units import RATE, SIZE, SYMBOLS, TIME
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
@@ -51,7 +52,7 @@ class Remedy:
     @property
     def in_words(self) -> str:
         """Returns an instruction: "set FIELD to VALUE"; a long list or table is only described."""
-        value = self.value if isinstance(self.value, str) else json.dumps(self.value)
+        value = self.value if isinstance(self.value, str) else inline_toml(self.value)
         if len(value) > _LONGEST:
             value = f"the {'list' if isinstance(self.value, list) else 'table'} that --json prints as remedy_value"
         return f"set {self.field} to {value}"
@@ -70,7 +71,7 @@ def faster(evidence: Evidence, link: int) -> Remedy | None:
     It is at most the rate of the next slower link or policer, because packets beyond that would only be lost there.
     """
     fields = evidence.run.fields.of_link(link)
-    if fields is None or not _may_be_faster(fields):
+    if fields is None or not fields.rate or not _may_be_faster(fields):
         return None
     factor = evidence.headroom(link)
     match fields.path_now:
@@ -93,11 +94,14 @@ def _may_be_faster(fields: LinkFields) -> bool:
     return access is None or not (access.has_rates or getattr(access, "cell", None))
 
 
-def deep_queue(fields: LinkFields) -> Remedy:
-    """Returns a tail-drop queue, or, if the queue is that of a Starlink path, one with a much longer limit."""
+def deep_queue(fields: LinkFields) -> Remedy | None:
+    """Returns a tail-drop queue, or, if the queue is that of a Starlink path, one with a much longer limit.
+
+    None if no field determines the discipline.
+    """
     if isinstance(fields.path_now, Starlink) and fields.policy_now.kind == "tail-drop":
         return Remedy(f"{fields.path}.{fields.path_now.direction}_queue", _LONGEST_QUEUE)
-    return Remedy(fields.policy, "tail-drop")
+    return Remedy(fields.policy, "tail-drop") if fields.policy else None
 
 
 def faster_shaper(evidence: Evidence, link: int) -> Remedy | None:
@@ -151,9 +155,10 @@ def larger_bucket(fields: LinkFields, i: int, longest_bytes: int) -> Remedy:
     return Remedy(f"{fields.conditioners}.{i}.burst", burst)
 
 
-def constant_path(fields: LinkFields) -> Remedy:
+def constant_path(fields: LinkFields, delay_ps: int) -> Remedy:
     """Returns a path without outages; one of a file or of satellites becomes a link with constant rate and delay.
 
+    Over satellites, which replace the delay of the link, this is `delay_ps`, that of their route at the start.
     A Starlink path keeps its rates and delays, and loses its most frequent kind of losses.
     """
     if isinstance(fields.path_now, Starlink):
@@ -166,6 +171,8 @@ def constant_path(fields: LinkFields) -> Remedy:
         return Remedy(f"{fields.path}.outages", {})
     if isinstance(fields.path_now, Moving) and fields.path_now.rate:
         return Remedy(f"{fields.path}.rate", [])
+    if isinstance(fields.path_now, Satellites | OwnSatellites):
+        return Remedy(fields.path, {**_CONSTANT, "delay": [["0 s", TIME.format(delay_ps)]]})
     return Remedy(fields.path, dict(_CONSTANT))
 
 
