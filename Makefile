@@ -181,14 +181,34 @@ wheel: $(VENV)/.tools
 	@$(LAB_MISSING)
 	VIRTUAL_ENV=$(VENV) $(BIN)/maturin build --profile $(PROFILE) --out dist
 
+# A profile of the core, recorded while it computes its golden results, which contain every kind of queue, link and control. It
+# applies to builds for the target HOST with the same Cargo profile.
+PGO := $(abspath target/pgo)
+PROFILED := $(PGO)/$(PROFILE).profile
+HOST := $(shell rustc -vV | sed -n 's/^host: //p')
+LLVM_PROFDATA := $(wildcard $(shell rustc --print target-libdir)/../bin/llvm-profdata)
+PGO_BUILD = cargo build --package longpipe-network --profile $(PROFILE) --example run --example golden --target $(HOST) --target-dir
+
+$(PROFILED): $(RUST)
+	rm -rf $(PGO)/raw
+	RUSTFLAGS="-Cprofile-generate=$(PGO)/raw" $(PGO_BUILD) $(PGO)/instrumented
+	$(PGO)/instrumented/$(HOST)/$(PROFILE)/examples/golden
+	$(LLVM_PROFDATA) merge --output $@ $(PGO)/raw
+
+.PHONY: no-profile
+no-profile:
+	@echo "warning: wheels are not optimized by a profile; run rustup component add llvm-tools before" >&2
+
 # Wheels for manylinux2014 on x86-64 and AArch64, in dist/: zig links the core with the C library of that platform, glibc 2.17.
-wheels: $(VENV)/.tools
+# The wheel for this machine is optimized by a profile.
+wheels: $(VENV)/.tools $(if $(LLVM_PROFDATA),$(PROFILED),no-profile)
 	@$(LAB_MISSING)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check ziglang
 	rustup target add x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
-	for machine in x86_64 aarch64; do \
-		VIRTUAL_ENV=$(VENV) PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --profile $(PROFILE) --zig --compatibility manylinux2014 \
-			--target $$machine-unknown-linux-gnu --out dist || exit 1; \
+	for target in x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu; do \
+		test "$$target" = "$(if $(LLVM_PROFDATA),$(HOST))" && flags="-Cprofile-use=$(PROFILED)" || flags=; \
+		RUSTFLAGS="$$flags" VIRTUAL_ENV=$(VENV) PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --profile $(PROFILE) --zig \
+			--compatibility manylinux2014 --target $$target --out dist || exit 1; \
 	done
 
 # The sources as one archive in dist/, from which pip builds if there is no wheel; includes the lab if it was built.
@@ -271,16 +291,10 @@ bench-instructions: setup
 	cargo build --package longpipe-network --profile $(PROFILE) --example run
 	@$(BIN)/python benches/rivals instructions --program target/$(PROFILE)/examples/run $(if $(JSON),--json $(JSON))
 
-# Likewise, but for a build that is optimized by a profile of the same kinds (needs `rustup component add llvm-tools`).
-PGO := $(abspath target/pgo)
-HOST = $(shell rustc -vV | sed -n 's/^host: //p')
-PGO_BUILD = cargo build --package longpipe-network --profile $(PROFILE) --example run --target $(HOST) --target-dir
-bench-pgo: setup
-	rm -rf $(PGO)/raw
-	RUSTFLAGS="-Cprofile-generate=$(PGO)/raw" $(PGO_BUILD) $(PGO)/instrumented
-	@$(BIN)/python benches/rivals train --program $(PGO)/instrumented/$(HOST)/$(PROFILE)/examples/run
-	$$(rustc --print target-libdir)/../bin/llvm-profdata merge --output $(PGO)/profile $(PGO)/raw
-	RUSTFLAGS="-Cprofile-use=$(PGO)/profile" $(PGO_BUILD) $(PGO)/optimized
+# Likewise, but for a build that is optimized by the profile below (needs llvm-tools); its golden results must be equal.
+bench-pgo: setup $(PROFILED)
+	RUSTFLAGS="-Cprofile-use=$(PROFILED)" $(PGO_BUILD) $(PGO)/optimized
+	$(PGO)/optimized/$(HOST)/$(PROFILE)/examples/golden
 	@$(BIN)/python benches/rivals instructions --program $(PGO)/optimized/$(HOST)/$(PROFILE)/examples/run $(if $(JSON),--json $(JSON))
 
 # Speed against the number of flows, the rate and the delay: make bench-scaling [JSON=FILE] [RUNS=3] [OUT=results]

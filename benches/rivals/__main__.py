@@ -109,15 +109,6 @@ def instructions(
 
 
 @app.command()
-def train(
-    program: Annotated[Path, typer.Option(help="The example `run` of crates/network, instrumented.")],
-) -> None:
-    """Run the kinds of `instructions` for 10 s each, so that an instrumented program records its profile."""
-    with errors.status("") as status:
-        counting.train(program, status.update)
-
-
-@app.command()
 def scaling(
     json_file: Json = None,
     runs: Runs = 3,

@@ -80,33 +80,18 @@ def count(program: Path, told: Callable[[str], None]) -> list[Count]:
     return found
 
 
-def train(program: Path, told: Callable[[str], None]) -> None:
-    """Runs every kind until the counted time begins. Raises RivalError if the program fails."""
-    for kind, (mode, work) in works().items():
-        told(kind)
-        _output([str(program)], work.lasting(FROM_S), mode)
-
-
 def _run(program: Path, work: Work, mode: str) -> tuple[int, int, int]:
-    """Returns the instructions, the mispredicted branches, and the delivered packets."""
+    """Returns the instructions, the mispredicted branches, and the delivered packets. Raises RivalError if it fails."""
     counting = ["valgrind", "--tool=callgrind", "--branch-sim=yes", "--callgrind-out-file=/dev/null", str(program)]
-    output, errors = _output(counting, work, mode)
-    collected = COUNT.search(errors)
-    if collected is None:
-        raise RivalError(f"valgrind: {errors.strip()[-300:]}")
-    instructions, conditional, indirect = map(int, collected.groups())
-    return instructions, conditional + indirect, int(output.split()[0])
-
-
-def _output(command: list[str], work: Work, mode: str) -> tuple[str, str]:
-    """Returns what a command prints, and its messages, when it runs a work. Raises RivalError if it fails."""
     with tempfile.TemporaryDirectory() as folder:
         scenario = Path(folder) / "scenario.json"
         scenario.write_text(json.dumps(longpipe_run.scenario(work, mode).resolve()), encoding="utf-8")
-        ran = subprocess.run([*command, str(scenario)], capture_output=True, text=True, check=False)  # noqa: S603
-    if ran.returncode != 0:
-        raise RivalError(f"{command[0]}: {ran.stderr.strip()[-300:]}")
-    return ran.stdout, ran.stderr
+        ran = subprocess.run([*counting, str(scenario)], capture_output=True, text=True, check=False)  # noqa: S603
+    collected = COUNT.search(ran.stderr)
+    if ran.returncode != 0 or collected is None:
+        raise RivalError(f"valgrind: {ran.stderr.strip()[-300:]}")
+    instructions, conditional, indirect = map(int, collected.groups())
+    return instructions, conditional + indirect, int(ran.stdout.split()[0])
 
 
 def records(counts: list[Count]) -> list[dict[str, Any]]:
