@@ -195,3 +195,84 @@ impl<T: Queued> QueueDisc<T> for Fq<T> {
         (self.packets, self.bytes) = (0, 0);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Copy, Debug)]
+    struct Packet(Time, u32);
+
+    impl Queued for Packet {
+        fn arrival(&self) -> Time {
+            self.0
+        }
+
+        fn bytes(&self) -> u64 {
+            1500
+        }
+
+        fn flow(&self) -> u32 {
+            self.1
+        }
+
+        fn is_capable(&self) -> bool {
+            false
+        }
+
+        fn mark(&mut self) -> bool {
+            false
+        }
+
+        fn is_marked(&self) -> bool {
+            false
+        }
+    }
+
+    /// Returns the credit, the list membership and its end for each flow, the two lists, and the backlog.
+    fn state(disc: &Fq<Packet>) -> impl PartialEq + std::fmt::Debug {
+        let flows: Vec<_> = disc
+            .flows
+            .iter()
+            .map(|flow| (flow.credit, flow.waits, flow.since))
+            .collect();
+        (flows, disc.new.clone(), disc.old.clone(), disc.backlog())
+    }
+
+    proptest! {
+        /// Compares the state with that after `enqueue` and `dequeue`, for single packets between backlogs of two flows.
+        #[test]
+        fn pass_through_equals_enqueue_and_dequeue(
+            quantum in 100u32..5000,
+            steps in prop::collection::vec((0u64..60_000_000_000, 0u32..2, prop_oneof![4 => Just(1u32), 1 => 2u32..12]), 1..200),
+        ) {
+            let config = FqConfig {
+                quantum_bytes: quantum,
+                initial_quantum_bytes: 5 * quantum,
+                flow_limit: 100,
+                refill_delay_ps: 40_000_000_000,
+                ce_threshold_ps: None,
+            };
+            let (mut short, mut plain) = (Fq::new(&config, 2), Fq::new(&config, 2));
+            let mut now = Time::ZERO;
+            for (gap, flow, packets) in steps {
+                now.0 += gap;
+                let port = PortState { now, room_packets: 100, room_bytes: u64::MAX, in_service: false, idle_since: None };
+                if packets == 1 && short.pass_through(&Packet(now, flow)) {
+                    plain.enqueue(&port, Packet(now, flow), |_, _| {});
+                    let sent = plain.dequeue(now, |_, _| {});
+                    prop_assert!(sent.is_some());
+                } else {
+                    for disc in [&mut short, &mut plain] {
+                        (0..packets).for_each(|number| {
+                            disc.enqueue(&port, Packet(now, (flow + number) % 2), |_, _| {});
+                        });
+                        while disc.dequeue(now, |_, _| {}).is_some() {}
+                    }
+                }
+                prop_assert_eq!(state(&short), state(&plain));
+            }
+        }
+    }
+}
