@@ -195,20 +195,14 @@ $(PROFILED): $(RUST)
 	$(PGO)/instrumented/$(HOST)/$(PROFILE)/examples/golden
 	$(LLVM_PROFDATA) merge --output $@ $(PGO)/raw
 
-.PHONY: no-profile
-no-profile:
-	@echo "warning: wheels are not optimized by a profile; run rustup component add llvm-tools before" >&2
-
 # Wheels for manylinux2014 on x86-64 and AArch64, in dist/: zig links the core with the C library of that platform, glibc 2.17.
-# The wheel for this machine is optimized by a profile.
-wheels: $(VENV)/.tools $(if $(LLVM_PROFDATA),$(PROFILED),no-profile)
+wheels: $(VENV)/.tools
 	@$(LAB_MISSING)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check ziglang
 	rustup target add x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
-	for target in x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu; do \
-		test "$$target" = "$(if $(LLVM_PROFDATA),$(HOST))" && flags="-Cprofile-use=$(PROFILED)" || flags=; \
-		RUSTFLAGS="$$flags" VIRTUAL_ENV=$(VENV) PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --profile $(PROFILE) --zig \
-			--compatibility manylinux2014 --target $$target --out dist || exit 1; \
+	for machine in x86_64 aarch64; do \
+		VIRTUAL_ENV=$(VENV) PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --profile $(PROFILE) --zig --compatibility manylinux2014 \
+			--target $$machine-unknown-linux-gnu --out dist || exit 1; \
 	done
 
 # The sources as one archive in dist/, from which pip builds if there is no wheel; includes the lab if it was built.

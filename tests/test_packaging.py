@@ -117,17 +117,6 @@ def test_package_without_the_lab_reports_it(target: str, tmp_path: Path) -> None
     assert subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True).stderr == ""
 
 
-def test_wheels_are_optimized_by_a_profile_if_the_tool_is_installed() -> None:
-    def warnings(tool: str) -> list[str]:
-        command = ["make", "--dry-run", "wheels", f"LLVM_PROFDATA={tool}"]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-        return re.findall(r'^echo "(warning: wheels .*)" >&2$', done.stdout, re.MULTILINE)
-
-    assert warnings("llvm-profdata") == []
-    (said,) = warnings("")
-    assert said.endswith("run rustup component add llvm-tools before")
-
-
 def test_setup_announces_its_steps() -> None:
     done = subprocess.run(
         ["make", "--dry-run", "--always-make", "setup"], cwd=ROOT, capture_output=True, text=True, check=True
