@@ -167,13 +167,13 @@ impl Part {
         let Part { run, arriving, .. } = self;
         run.hosts.clock.until = until;
         if self.has_hosts {
-            arriving.remove_until(until, |passing, options, _| run.enter(passing, options));
+            arriving.remove_until(until, |passing, options, _| enter(run, passing, options));
             run.process_queue();
             run.hosts.clock.now = until;
             run.medium.empty_lanes();
         } else {
             arriving.remove_until(until, |passing, options, following| {
-                run.enter_in_order(passing, options, following);
+                enter_in_order(run, passing, options, following);
             });
             run.advance_to(until);
         }
@@ -201,45 +201,39 @@ impl Part {
     }
 }
 
-impl Run<(), Ip> {
-    /// Takes a packet from another part; `options` are None if it has at most a timestamp.
-    #[inline]
-    fn enter(&mut self, passing: &Passing, options: Option<&Options>) {
-        let (next, Run { hosts, medium }) = (passing.queued.next, self);
-        match options {
-            None => medium.enter(hosts, passing.link, next, passing.queued.stamp),
-            Some(options) => medium.enter(hosts, passing.link, next, options),
-        }
+/// Passes a packet from another part to `run`; `options` are None if it has at most a timestamp.
+#[inline]
+fn enter(run: &mut Run<(), Ip>, passing: &Passing, options: Option<&Options>) {
+    let (next, Run { hosts, medium }) = (passing.queued.next, run);
+    match options {
+        None => medium.enter(hosts, passing.link, next, passing.queued.stamp),
+        Some(options) => medium.enter(hosts, passing.link, next, options),
     }
+}
 
-    /// Like `enter`, but processes everything that precedes the packet, and the packet too if no other packet from another
-    /// part arrives before `following` and nothing else is simultaneous.
-    #[inline]
-    fn enter_in_order(&mut self, passing: &Passing, options: Option<&Options>, following: Time) {
-        let (at, stamp) = (passing.arrival(), passing.queued.stamp);
-        if self.first_due() < at {
-            self.advance_to(Time(at.0 - 1));
-        }
-        let Run { hosts, medium } = self;
-        let precedes = at
-            < following
-                .min(medium.lanes.first().1)
-                .min(hosts.clock.queue.lower_bound());
-        if !precedes || medium.wires[passing.link.index()].line.end != End::Shared {
-            return self.enter(passing, options);
-        }
-        match options {
-            None => medium.enter_first(hosts, passing.queued.next, stamp),
-            Some(options) => medium.enter_first(hosts, passing.queued.next, options),
-        }
+/// Like `enter`, but processes everything that precedes the packet, and the packet too if no other packet from another
+/// part arrives before `following` and nothing else is simultaneous.
+#[inline]
+fn enter_in_order(run: &mut Run<(), Ip>, passing: &Passing, options: Option<&Options>, following: Time) {
+    let (at, stamp) = (passing.arrival(), passing.queued.stamp);
+    if first_due(run) < at {
+        run.advance_to(Time(at.0 - 1));
     }
+    if at >= following.min(first_due(run)) || run.medium.wires[passing.link.index()].line.end != End::Shared {
+        return enter(run, passing, options);
+    }
+    let Run { hosts, medium } = run;
+    match options {
+        None => medium.enter_first(hosts, passing.queued.next, stamp),
+        Some(options) => medium.enter_first(hosts, passing.queued.next, options),
+    }
+}
 
-    /// Returns a time before which no packet in the lanes and no event is due.
-    #[inline]
-    fn first_due(&self) -> Time {
-        let first_event = self.hosts.clock.queue.lower_bound();
-        self.medium.lanes.first().1.min(first_event)
-    }
+/// Returns a time before which no packet in the lanes and no event is due.
+#[inline]
+fn first_due(run: &Run<(), Ip>) -> Time {
+    let first_event = run.hosts.clock.queue.lower_bound();
+    run.medium.lanes.first().1.min(first_event)
 }
 
 /// Joins all parts, which have reached the end, to the run that one thread would have reached.

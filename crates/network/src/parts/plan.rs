@@ -16,10 +16,15 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 /// Minimum length of a window [ps].
 const MIN_WINDOW: i64 = 10_000_000;
-/// Estimated costs of a packet: at its sender with the ACK, at its receiver, and at a port of a router.
-const SENDER: u64 = 4;
-const RECEIVER: u64 = 3;
-const PORT: u64 = 1;
+/// Costs of a packet in proportion to its instructions: at its sender with the ACK, at its receiver, and at a port of a
+/// router.
+const SENDER: u64 = 24;
+const RECEIVER: u64 = 12;
+const PORT: u64 = 5;
+/// Number of weights by which flows of different rates count.
+const WEIGHTS: f64 = 64.0;
+/// Round trips [ps] up to this one count as equal, because packets also wait in queues.
+const SHORT_ROUND_TRIP: u64 = 10_000_000_000;
 /// Minimum number of groups of hosts per thread, so that the threads' shares are nearly equal.
 const SHARES: u64 = 8;
 /// Minimum number of packets at ports in a window for which threads pay.
@@ -79,6 +84,29 @@ fn shares_state(flow: &FlowConfig) -> bool {
     !writes_at_once || !alone
 }
 
+/// Returns the estimated rate [packet/s] of each flow: flows share each link in inverse proportion to their round trips.
+fn rates(scenario: &Scenario) -> Vec<f64> {
+    let links = &scenario.links;
+    let round_trip = |flow: &FlowConfig| {
+        let ways = flow.route.iter().chain(&flow.return_route);
+        let delay: u64 = ways.map(|&link| links[link].guarantees().min_delay).sum();
+        delay.max(SHORT_ROUND_TRIP) as f64
+    };
+    let shares: Vec<f64> = scenario.flows.iter().map(|flow| 1.0 / round_trip(flow)).collect();
+    let mut sums = vec![0.0; links.len()];
+    for (flow, share) in scenario.flows.iter().zip(&shares) {
+        flow.route.iter().for_each(|&link| sums[link] += share);
+    }
+    let of_flow = |(flow, share): (&FlowConfig, &f64)| {
+        let rates = flow
+            .route
+            .iter()
+            .map(|&link| links[link].rate_bps as f64 * share / sums[link]);
+        rates.fold(f64::MAX, f64::min) / (8.0 * f64::from(flow.tcp.mss_bytes))
+    };
+    scenario.flows.iter().zip(&shares).map(of_flow).collect()
+}
+
 /// Sets of entities that belong together: hosts, by node, and ports of routers, by the number of nodes plus the link.
 struct Together(Vec<usize>);
 
@@ -121,19 +149,24 @@ impl<'a> Graph<'a> {
         let (mut hops, mut last, mut costs) = (HashSet::new(), HashSet::new(), vec![0; nodes + links.len()]);
         let mut together = Together((0..nodes + links.len()).collect());
         let mut ends = vec![];
-        for flow in &scenario.flows {
+        let rates = rates(scenario);
+        let fastest = rates.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        for (flow, rate) in scenario.flows.iter().zip(&rates) {
             hops.extend(topology.crossings(scenario, flow));
+            let weight = (WEIGHTS * rate / fastest).ceil().max(1.0) as u64;
             for (back, cost) in [(false, SENDER), (true, RECEIVER)] {
                 for way in flow.ways(back) {
                     hops.extend(way.windows(2).map(|pair| (pair[0], pair[1])));
-                    way.iter().skip(1).for_each(|&link| costs[nodes + link] += PORT);
+                    way.iter()
+                        .skip(1)
+                        .for_each(|&link| costs[nodes + link] += PORT * weight);
                     if let [only] = way {
                         ends.push((links[*only].from, links[*only].to));
                     }
                     last.extend(way.last().filter(|&&link| scenario.is_host(links[link].to)));
                 }
                 let way = if back { &flow.return_route } else { &flow.route };
-                costs[links[way[0]].from] += cost;
+                costs[links[way[0]].from] += cost * weight;
             }
             let hosts = (links[flow.route[0]].from, links[flow.return_route[0]].from);
             if shares_state(flow) {
@@ -328,21 +361,11 @@ impl<'a> Graph<'a> {
         ((0..nodes).map(|node| together.root(node)).collect(), costs)
     }
 
-    /// Returns the estimated number of packets per second at ports of routers if the flows of each link share it equally.
+    /// Returns the estimated number of packets per second at ports of routers.
     fn packets_per_second(&self) -> f64 {
-        let links = &self.scenario.links;
-        let mut flows = vec![0.0; links.len()];
-        self.scenario
-            .flows
-            .iter()
-            .flat_map(|flow| &flow.route)
-            .for_each(|&link| flows[link] += 1.0);
-        let of_flow = |flow: &FlowConfig| {
-            let share = flow.route.iter().map(|&link| links[link].rate_bps as f64 / flows[link]);
-            let ports = flow.route.len() + flow.return_route.len() - 2;
-            share.fold(f64::MAX, f64::min) / (8.0 * f64::from(flow.tcp.mss_bytes)) * ports as f64
-        };
-        self.scenario.flows.iter().map(of_flow).sum()
+        let ports = |flow: &FlowConfig| (flow.route.len() + flow.return_route.len() - 2) as f64;
+        let flows = self.scenario.flows.iter().zip(rates(self.scenario));
+        flows.map(|(flow, rate)| rate * ports(flow)).sum()
     }
 }
 
