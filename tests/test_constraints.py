@@ -168,6 +168,9 @@ EXAMPLES: dict[tuple[str, str], list[tuple[dict[str, Any], str]]] = {
     ("Red", "max"): [
         ({"switch.policy": {**RED, "min": 15.5, "max": 5}}, "switch.policy.max: 5; needs more than min, 15.5")
     ],
+    ("Pi", "b"): [
+        ({"switch.policy": {"kind": "pi", "a": 0.5, "b": 0.75}}, "switch.policy.b: 0.75; needs at most a, 0.5"),
+    ],
     ("Red", "gap"): [
         (
             {"switch.policy": {**RED, "gap": "drawn", **drawn}},

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import pytest
 
+import pi_witness
 from longpipe import Result, Scenario, ScenarioError, simulate
 from pcap import needs_tshark, tshark
 
@@ -38,6 +39,7 @@ POLICIES: Final[dict[str, dict[str, Any]]] = {
     "pie by time": {"kind": "pie", "delay": "departure-time"},
     "blue": {"kind": "blue"},
     "avq": {"kind": "avq"},
+    "pi": {"kind": "pi", "target": 10},
     "codel": {"kind": "codel"},
     "codel as in Linux": {"kind": "codel", "arithmetic": "linux"},
     "fq-codel": {"kind": "fq-codel"},
@@ -65,6 +67,10 @@ def mean_delay_ms(result: Result) -> float:
         (
             {"switch.policy": {"kind": "codel", "target": "200 ms"}},
             "switch.policy.interval: 100 ms; needs at least the target, 200 ms",
+        ),
+        (
+            {"switch.policy": {"kind": "pi", "b": 0.001}},
+            "switch.policy.b: 0.001; needs at most a, 1.822e-05",
         ),
         (
             {"switch.policy": {"kind": "fq-codel", "interval": "1 ms"}},
@@ -277,6 +283,11 @@ def test_both_engines_agree(policy: str, ecn: bool) -> None:
     port = trunk(fast)
     assert (port["packets_marked"] > 0) == ecn
     assert ecn or port["packets_lost_aqm"] > 0
+
+
+def test_table_of_pi_is_that_of_independent_program() -> None:
+    lines = pi_witness.TABLE.read_text(encoding="utf-8").splitlines()
+    assert lines == [pi_witness.HEADER, *pi_witness.rows()]
 
 
 @needs_tshark

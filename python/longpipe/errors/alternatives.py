@@ -18,7 +18,7 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
         "a low-latency service",
         "tcp = {congestion = 'prague', ecn = {kind = 'accurate', ect = 1}} with switch.policy = 'dualpi2'",
     ),
-    **dict.fromkeys(("wred", "gred", "choke", "pi", "rem"), ("a queue", "switch.policy = 'red' or 'pie'")),
+    **dict.fromkeys(("wred", "gred", "choke", "rem"), ("a queue", "switch.policy = 'red' or 'pie'")),
     "cobalt": ("a separate queue", "switch.policy = 'cake'"),
     "fair-queueing": ("a queue for each flow", "switch.policy = 'fq-codel' or 'drr'"),
     **dict.fromkeys(("http2", "http3", "http/2", "http/3"), ("a protocol", "traffic = 'web' over TCP")),

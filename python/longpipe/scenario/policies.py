@@ -280,6 +280,32 @@ class Avq(Queue):
     )
 
 
+class Pi(Queue):
+    """PI: a controller sets the drop probability from the queue length at fixed intervals (Hollot et al. 2001)."""
+
+    label: ClassVar[str] = "PI"
+    draws: ClassVar[bool] = True
+    marks: ClassVar[str] = "with-ecn"
+    kind: Literal["pi"] = "pi"
+    target: int = Field(
+        default=50, ge=0, le=1_000_000, description="Queue length that the controller aims at [packets]; ns-2 qref_"
+    )
+    a: float = Field(
+        default=1.822e-05, gt=0, le=1, description="Gain for the current deviation from the target [1/packet]; ns-2 a_"
+    )
+    b: float = Field(
+        default=1.816e-05, ge=0, le=1, description="Gain for the previous deviation from the target [1/packet]; ns-2 b_"
+    )
+    update: Annotated[str, quantity(TIME, "10 us", "1000 s")] = Field(
+        default="5.882353 ms", description="Update interval of the probability [time]; ns-2 w_, 170 Hz"
+    )
+    ecn: bool = Field(
+        default=False, description="Mark ECN-capable packets instead of dropping them; RFC 3168 section 5"
+    )
+
+    constraints: ClassVar = (Constraint("b", "b > a", "{b}; needs at most a, {a}"),)
+
+
 class Codel(Queue):
     """Controlled delay: drops at the head, increasingly often while the delay exceeds the target (RFC 8289)."""
 
@@ -725,6 +751,7 @@ Policy = Annotated[
     | StepMarking
     | Blue
     | Avq
+    | Pi
     | Codel
     | FqCodel
     | FqPie

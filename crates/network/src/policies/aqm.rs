@@ -3,6 +3,7 @@
 use super::avq::Avq;
 use super::blue::Blue;
 use super::parameters::Parameters;
+use super::pi::Pi;
 use super::pie::Pie;
 use super::red::Red;
 use super::step_marking::StepMarking;
@@ -92,6 +93,8 @@ algorithms! {
     Blue(Blue);
     /// AVQ.
     Avq(Avq);
+    /// PI.
+    Pi(Pi);
 }
 
 /// Interface of an algorithm together with its random stream; see `AtEnqueue`.

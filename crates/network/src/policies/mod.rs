@@ -9,6 +9,7 @@ pub mod epd;
 pub mod fba;
 pub mod parameters;
 pub mod partial_packet_discard;
+pub mod pi;
 pub mod pie;
 pub mod red;
 pub mod selective_drop;

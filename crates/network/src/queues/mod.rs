@@ -109,6 +109,8 @@ policies! {
         Blue(policies::blue::BlueConfig);
         /// AVQ: drops depend on a virtual queue.
         Avq(policies::avq::AvqConfig);
+        /// PI: drops depend on the length of the queue at fixed intervals.
+        Pi(policies::pi::PiConfig);
     }
     disciplines {
         /// CoDel: drops at departure depend on the sojourn time.

@@ -5,6 +5,7 @@ mod at_enqueue;
 mod avq;
 mod blue;
 mod linux;
+mod pi;
 mod rfc_8033;
 
 use crate::common::queued::{port, Packet};

@@ -6,7 +6,7 @@
 use super::work;
 use crate::common::SECOND;
 use longpipe_network::scenario::topology::Topology;
-use longpipe_network::scenario::{PolicyConfig, Scenario, TrafficConfig};
+use longpipe_network::scenario::{Scenario, TrafficConfig};
 use proptest::prelude::*;
 use serde_json::{Number, Value};
 
@@ -73,11 +73,7 @@ pub fn set(scenario: &mut Scenario, drafts: &[FieldDraft]) {
             video.rate_bps = video.rate_bps.min(bits * (SECOND / MIN_FRAME_PS));
         }
     }
-    let updates = scenario.links.iter().filter_map(|link| match &link.policy {
-        PolicyConfig::Pie(pie) => Some(pie.update_ps),
-        PolicyConfig::DualPi2(dual) => Some(dual.update_ps),
-        _ => None,
-    });
+    let updates = scenario.links.iter().filter_map(|link| link.policy.update_ps());
     let updates = updates
         .min()
         .map_or(u64::MAX, |update| update.saturating_mul(MAX_UPDATES));
