@@ -77,7 +77,7 @@ pub(crate) enum Is {
         high: i128,
         word: String,
     },
-    /// Values by name, of which there are at most so many.
+    /// Values by name; the number limits how many there are.
     Values(Option<u64>),
     Part(String),
     /// Parts by kind. A chosen kind without options is written as its name in the core.
