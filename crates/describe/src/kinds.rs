@@ -2,6 +2,7 @@
 
 use crate::attributes::{of_field, of_part, serialized};
 use crate::name::Name;
+use crate::shape::Shape;
 use crate::{part, rule};
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -52,7 +53,7 @@ pub fn derived_parts(input: &DeriveInput, variants: &DataEnum) -> Result<TokenSt
         let rules = rule::checks(common.iter().chain(&of_variant.rules), &fields, &value)?;
         let names = fields.iter().map(|field| &field.ident).collect::<Vec<_>>();
         for field in &fields {
-            let (name, is_number) = (Name::of(field, &of_field(&field.attrs)?)?, part::is_number(&field.ty));
+            let (name, is_number) = (Name::of(field, &of_field(&field.attrs)?)?, Shape::is_number(&field.ty));
             let field = &field.ident;
             if is_number && !name.unit.is_empty() {
                 let written = name.written;

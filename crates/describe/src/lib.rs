@@ -38,6 +38,7 @@ mod literals;
 mod name;
 mod part;
 mod rule;
+mod shape;
 
 use proc_macro::TokenStream;
 use syn::{parse_macro_input, Data, DeriveInput, Error};

@@ -1,6 +1,6 @@
-//! Parts that the tables of results share.
+//! Columns of tables of results, as lists in Python. NumPy is avoided because loading it takes longer than a short run.
 
-/// Collects a column of a table as a list. NumPy is avoided because loading it takes longer than a short run.
-pub(crate) fn floats(values: impl Iterator<Item = f64>) -> Vec<f64> {
+/// Returns a column of numbers, which becomes a list in Python.
+pub(crate) fn float_list(values: impl Iterator<Item = f64>) -> Vec<f64> {
     values.collect()
 }

@@ -1,6 +1,6 @@
 //! Columns of the causes of window reductions.
 
-use crate::columns::floats;
+use crate::columns::float_list;
 use longpipe_network::observe::columns::causes_of_reductions;
 use longpipe_network::Scenario;
 use longpipe_tcp::journal::attribution::Totals;
@@ -25,12 +25,15 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, totals_by_flow: &[Tota
     columns.set_item("cause", rows.iter().map(|row| row.1).collect::<Vec<&str>>())?;
     let counts: Vec<u64> = rows.iter().map(|row| row.2.count).collect();
     columns.set_item("reductions", counts)?;
-    columns.set_item("reduced_s", floats(rows.iter().map(|row| row.2.lasted.as_seconds())))?;
-    columns.set_item("reduced_bytes", floats(rows.iter().map(|row| row.2.bytes)))?;
+    columns.set_item(
+        "reduced_s",
+        float_list(rows.iter().map(|row| row.2.lasted.as_seconds())),
+    )?;
+    columns.set_item("reduced_bytes", float_list(rows.iter().map(|row| row.2.bytes)))?;
     let mean = rows.iter().map(|row| row.2.window / row.2.lasted.as_seconds());
     columns.set_item(
         "mean_window_bytes",
-        floats(mean.map(|mean| if mean.is_finite() { mean } else { 0.0 })),
+        float_list(mean.map(|mean| if mean.is_finite() { mean } else { 0.0 })),
     )?;
     Ok(columns)
 }

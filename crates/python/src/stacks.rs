@@ -1,6 +1,6 @@
 //! Real protocol stacks at the ends of flows.
 
-use crate::columns::floats;
+use crate::columns::float_list;
 use crate::errors::{DefectError, ScenarioError, StackDefectError};
 use crate::modules::Controls;
 use longpipe_control::heartbeat;
@@ -187,13 +187,13 @@ pub(crate) fn columns<'py>(py: Python<'py>, scenario: &Scenario, ends: &Ends) ->
             .min()
     };
     let handshakes = ends.iter().map(|ends| seconds(client(ends)));
-    columns.set_item("handshake_s", floats(handshakes))?;
+    columns.set_item("handshake_s", float_list(handshakes))?;
     let closed = |ends: &FlowEnds| {
         let closes = [&ends.sender.closed, &ends.receiver.closed];
         closes.into_iter().flatten().min().cloned()
     };
     let times = ends.iter().map(|ends| seconds(closed(ends).map(|(at, _)| at)));
-    columns.set_item("closed_s", floats(times))?;
+    columns.set_item("closed_s", float_list(times))?;
     columns.set_item(
         "closed",
         texts(&|ends| closed(ends).map_or_else(String::new, |(_, why)| why)),
@@ -211,7 +211,7 @@ pub(crate) fn columns<'py>(py: Python<'py>, scenario: &Scenario, ends: &Ends) ->
             let value_of_name = all(ends).into_iter().find(|(value_name, _)| *value_name == name);
             value_of_name.map_or(f64::NAN, |(_, value)| value)
         };
-        columns.set_item(&name, floats(ends.iter().map(value)))?;
+        columns.set_item(&name, float_list(ends.iter().map(value)))?;
     }
     Ok(columns)
 }
@@ -236,7 +236,7 @@ pub(crate) fn programs<'py>(py: Python<'py>, scenario: &Scenario, ends: &Ends) -
     };
     let texts = |of: &dyn Fn(&ProgramReport) -> String| rows.iter().map(|row| of(row.2)).collect::<Vec<String>>();
     let numbers =
-        |of: &dyn Fn(&ProgramReport) -> Option<f64>| floats(rows.iter().map(|row| of(row.2).unwrap_or(f64::NAN)));
+        |of: &dyn Fn(&ProgramReport) -> Option<f64>| float_list(rows.iter().map(|row| of(row.2).unwrap_or(f64::NAN)));
     let seconds = |ps: Option<u64>| ps.map(|ps| ps as f64 / 1e12);
     let flows: Vec<&str> = rows
         .iter()

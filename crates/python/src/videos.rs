@@ -1,6 +1,6 @@
 //! Columns of the chunks of adaptive video.
 
-use crate::columns::floats;
+use crate::columns::float_list;
 use longpipe_events::Time;
 use longpipe_network::report::files::File;
 use longpipe_network::report::flows::VideoReport;
@@ -30,9 +30,9 @@ pub fn chunks<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyR
     columns.set_item("size_bytes", rows.iter().map(|row| row.1.bytes).collect::<Vec<u64>>())?;
     columns.set_item(
         "requested_s",
-        floats(rows.iter().map(|row| row.1.requested.as_seconds())),
+        float_list(rows.iter().map(|row| row.1.requested.as_seconds())),
     )?;
-    columns.set_item("answered_s", floats(rows.iter().map(|row| seconds(row.1.answered))))?;
-    columns.set_item("completed_s", floats(rows.iter().map(|row| seconds(row.1.completed))))?;
+    columns.set_item("answered_s", float_list(rows.iter().map(|row| seconds(row.1.answered))))?;
+    columns.set_item("completed_s", float_list(rows.iter().map(|row| seconds(row.1.completed))))?;
     Ok(columns)
 }

@@ -1,6 +1,6 @@
 //! Columns of the files of web traffic.
 
-use crate::columns::floats;
+use crate::columns::float_list;
 use longpipe_events::Time;
 use longpipe_network::report::Report;
 use pyo3::prelude::*;
@@ -21,9 +21,9 @@ pub fn files<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDic
     columns.set_item("size_bytes", rows().map(|(_, file)| file.bytes).collect::<Vec<u64>>())?;
     columns.set_item(
         "requested_s",
-        floats(rows().map(|(_, file)| file.requested.as_seconds())),
+        float_list(rows().map(|(_, file)| file.requested.as_seconds())),
     )?;
-    columns.set_item("answered_s", floats(rows().map(|(_, file)| seconds(file.answered))))?;
-    columns.set_item("completed_s", floats(rows().map(|(_, file)| seconds(file.completed))))?;
+    columns.set_item("answered_s", float_list(rows().map(|(_, file)| seconds(file.answered))))?;
+    columns.set_item("completed_s", float_list(rows().map(|(_, file)| seconds(file.completed))))?;
     Ok(columns)
 }

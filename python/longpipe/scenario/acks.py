@@ -51,19 +51,19 @@ class LinuxAcks(Model):
     )
     sack_delay: Annotated[Annotated[str, quantity(TIME, "0 s", "1000 s")], LATER] = Field(
         default="0 s",
-        description="ACK compression: after four ACKs at a new hole, delay SACKs by this time, at most RTT/20, 44 segments and a third range [time]; 1.1 ms in Linux including timer slack; '0 s' disables it",
+        description="ACK compression: after four ACKs at a new hole, one ACK with SACK blocks is sent per interval, the smaller of this time and RTT/20, or earlier after 44 segments or when data fill a third range beyond the hole [time]; 1.1 ms in Linux including timer slack; '0 s' disables it",
     )
     least_round_trip: Annotated[bool, LATER] = Field(
         default=False,
-        description="Filter of the receiver-side RTT estimate: adopts a smaller sample at once, and moves by 1/8 of the difference towards a larger one; Linux 6.1.176",
+        description="Whether the receiver-side RTT estimate adopts a smaller sample at once, and moves by 1/8 of the difference towards a larger one; Linux 6.1.176",
     )
     write_every: Annotated[Annotated[str, quantity(TIME, "0 s", "1000 s")], LATER] = Field(
         default="0 s",
-        description="Interval at which the sender's application fills its buffer of at least 1538 segments, in calls of 64 KiB [time]; '0 s' means that one call waits until a third of the buffer is free; Linux 6.1.176",
+        description="Interval at which the sender's application fills its buffer of at least 1538 segments, in calls of 64 KiB [time]; '0 s' means that one call waits until a third of the buffer is free. It belongs to the ACK policy because receivers acknowledge the last segment of each call (PSH) at once; Linux 6.1.176",
     )
     growing_window: Annotated[bool, LATER] = Field(
         default=False,
-        description="Advertise the receive window while it grows from 64 KiB up to `receiver_window`, so that it limits the sender; if false, advertise `receiver_window` from the start; Linux tcp_moderate_rcvbuf",
+        description="Whether ACKs advertise the receive window while it grows from 64 KiB up to `receiver_window`, so that it limits the sender; otherwise, they advertise `receiver_window` from the start; Linux tcp_moderate_rcvbuf",
     )
 
 

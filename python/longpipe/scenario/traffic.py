@@ -52,7 +52,7 @@ class Stream(Source):
 
     kind: Literal["stream"] = "stream"
     rate: Annotated[str, quantity(RATE, "1 kbit/s", "10 Tbit/s")] = Field(
-        description="Rate at which it writes payload [bit/s], as in '5 Mbit/s'"
+        description="Rate at which the application writes payload [bit/s], as in '5 Mbit/s'"
     )
     write: Annotated[str, quantity(SIZE, "1 B", "1 GiB")] | None = Field(
         default=None, description="Length of each write [bytes]; the MSS if absent"
@@ -264,7 +264,8 @@ class Voice(Telephone):
     in_lab: ClassVar[bool] = False
     kind: Literal["voice"] = "voice"
     codec: Literal["g711", "g729"] = Field(
-        default="g711", description="160 or 20 bytes of speech per packet, 80 or 24 kbit/s as IP; RFC 3551 section 4.5"
+        default="g711",
+        description="Codec: g711 (160 bytes of speech per packet, 80 kbit/s as IP) or g729 (20 bytes, 24 kbit/s); RFC 3551 section 4.5",
     )
     on: Annotated[str, quantity(TIME, "1 us", "1000 s")] = Field(
         default="1.004 s", description="Mean duration of a talk spurt [time]; ITU-T P.59"

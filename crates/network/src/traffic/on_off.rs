@@ -39,7 +39,8 @@ pub(super) enum DatagramsInput {
     /// One direction of a telephone call over RTP: a packet every 20 ms during talk spurts.
     #[described(fact("core_kind", "on-off"), fact("in_lab", false))]
     Voice {
-        /// 160 or 20 bytes of speech per packet, 80 or 24 kbit/s as IP; RFC 3551 section 4.5.
+        /// Codec: g711 (160 bytes of speech per packet, 80 kbit/s as IP) or g729 (20 bytes, 24 kbit/s); RFC 3551
+        /// section 4.5.
         #[field(values("g711", "g729"), default = "g711")]
         codec: String,
         /// Mean duration of a talk spurt [time]; ITU-T P.59.

@@ -15,7 +15,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct StreamConfig {
-    /// Rate at which it writes payload [bit/s], as in '5 Mbit/s'.
+    /// Rate at which the application writes payload [bit/s], as in '5 Mbit/s'.
     #[field(range = "[1 kbit/s, 10 Tbit/s]")]
     pub rate_bps: u64,
     /// Length of each write [bytes]; the MSS if absent.

@@ -571,23 +571,25 @@ pub enum AckConfig {
         /// Number of initial segments with immediate ACKs (quick ACKs); Linux.
         #[field(range = "[0, 1000000]", default = 16)]
         quick: u32,
-        /// ACK compression: after four ACKs at a new hole, delay SACKs by this time, at most RTT/20, 44 segments and a
-        /// third range [time]; 1.1 ms in Linux including timer slack; '0 s' disables it.
+        /// ACK compression: after four ACKs at a new hole, one ACK with SACK blocks is sent per interval, the smaller
+        /// of this time and RTT/20, or earlier after 44 segments or when data fill a third range beyond the hole
+        /// [time]; 1.1 ms in Linux including timer slack; '0 s' disables it.
         #[serde(default, skip_serializing_if = "is_default")]
         #[field(range = "[0 s, 1000 s]", default = "0 s", later)]
         sack_delay_ps: u64,
-        /// Filter of the receiver-side RTT estimate: adopts a smaller sample at once, and moves by 1/8 of the
-        /// difference towards a larger one; Linux 6.1.176.
+        /// Whether the receiver-side RTT estimate adopts a smaller sample at once, and moves by 1/8 of the difference
+        /// towards a larger one; Linux 6.1.176.
         #[serde(default, skip_serializing_if = "is_default")]
         #[field(default = false, later)]
         least_round_trip: bool,
         /// Interval at which the sender's application fills its buffer of at least 1538 segments, in calls of 64 KiB
-        /// [time]; '0 s' means that one call waits until a third of the buffer is free; Linux 6.1.176.
+        /// [time]; '0 s' means that one call waits until a third of the buffer is free. It belongs to the ACK policy
+        /// because receivers acknowledge the last segment of each call (PSH) at once; Linux 6.1.176.
         #[serde(default, skip_serializing_if = "is_default")]
         #[field(range = "[0 s, 1000 s]", default = "0 s", later)]
         write_every_ps: u64,
-        /// Advertise the receive window while it grows from 64 KiB up to `receiver_window`, so that it limits the
-        /// sender; if false, advertise `receiver_window` from the start; Linux tcp_moderate_rcvbuf.
+        /// Whether ACKs advertise the receive window while it grows from 64 KiB up to `receiver_window`, so that it
+        /// limits the sender; otherwise, they advertise `receiver_window` from the start; Linux tcp_moderate_rcvbuf.
         #[serde(default, skip_serializing_if = "is_default")]
         #[field(default = false, later)]
         growing_window: bool,
