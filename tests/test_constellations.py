@@ -162,7 +162,9 @@ def test_two_pairs_meet_between_satellites() -> None:
 def test_the_picture_of_a_graph_states_the_rates_of_its_transmitters() -> None:
     """Behind a transmitter, packets are passed on at once, which is no rate of the scenario."""
     nodes = [{"name": name, "kind": "host" if name in "ad" else "switch"} for name in "abcd"]
-    links = [{"between": pair, "rate": "1 Gbit/s", "delay": "1 ms"} for pair in (["a", "b"], ["c", "d"])]
+    links: list[dict[str, Any]] = [
+        {"between": pair, "rate": "1 Gbit/s", "delay": "1 ms"} for pair in (["a", "b"], ["c", "d"])
+    ]
     links.append({"between": ["b", "c"], "rate": "20 Mbit/s", "delay": "0 s", "path": MANILA_DALIAN})
     flows = [{"name": "flow", "from": "a", "to": "d"}]
     network = {"kind": "graph", "nodes": nodes, "links": links, "flows": flows}
