@@ -11,6 +11,7 @@ import pytest
 from commands import run
 from longpipe import Scenario, simulate
 from longpipe.fit import PathFit, fit, observe
+from longpipe.fit.features import features
 from longpipe.fit.observed import ObservedFlow
 from longpipe.fit.path_file import write
 from longpipe.fit.reported import report
@@ -203,6 +204,31 @@ def test_an_outage_is_fitted_and_is_not_taken_for_losses_or_the_application(
     scenario = told.scenario.model_dump()["network"]
     assert scenario["trunk_loss"] == {"kind": "none"}
     assert scenario["path"]["outages"]["arriving"] == scenario["path"]["outages"]["waiting"] == fate
+
+
+@pytest.mark.parametrize(
+    ("path", "loss", "duration"),
+    [
+        ({"kind": "moving"}, {"kind": "bernoulli", "probability": 0.2}, "60 s"),
+        ({"kind": "moving", "outages": {"intervals": [["4 s", "8 s"]]}}, "none", "8 s"),
+    ],
+)
+def test_lost_retransmissions_and_the_end_of_a_capture_are_no_outages(
+    path: dict[str, object], loss: object, duration: str, tmp_path: Path
+) -> None:
+    network = {"kind": "dumbbell", "trunk_rate": "8 Mbit/s", "trunk_delay": "20 ms", "trunk_loss": loss, "path": path}
+    scenario = Scenario.model_validate({"duration": duration, "network": network, "switch": {"buffer": "60 packets"}})
+    simulate(scenario, captures={"host:source1": str(tmp_path / "flow.pcapng")})
+    observed = observe(tmp_path / "flow.pcapng")
+    told = report(fit(observed, ["cubic"]))
+    assert told.outages == ()
+    assert any("an outage of the path, or lost retransmissions?" in doubt for doubt in told.doubts)
+    # Every random loss has a cause, and those without a later ACK have none.
+    causes = features(observed)
+    if loss == "none":
+        assert not causes.elsewhere.any()
+    else:
+        assert int((causes.overflow | causes.elsewhere).sum()) == int(observed.sent_lost.sum()) > 300
 
 
 def test_fit_writes_only_requested_files(tmp_path: Path) -> None:

@@ -179,7 +179,7 @@ class Hypothesis:
 def _intervals(outages: tuple[FittedOutage, ...]) -> dict[str, Any]:
     """Returns the field `outages` of a path; packets are dropped in all outages if they are in one."""
     intervals = [[f"{round(at * 1e6)} us" for at in (outage.begin_s, outage.end_s)] for outage in outages]
-    fate = "drop" if any(outage.drops for outage in outages) else "hold"
+    fate = "drop" if any(outage.fate == "drop" for outage in outages) else "hold"
     return {"intervals": intervals, "arriving": fate, "waiting": fate}
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -116,10 +116,12 @@ def _receiver(flow: ObservedFlow) -> str:
     return flow.flow.split(" > ")[1].rpartition(":")[0]
 
 
-def packets_of(observed: ObservedFlow, longer: Mapping[str, float], lost_in_outages: Flags) -> Packets:
+def packets_of(
+    observed: ObservedFlow, longer: Mapping[str, float], lost_in_outages: Callable[[ObservedFlow], Flags]
+) -> Packets:
     """Returns the transmissions of a flow, and of those with which it shares the bottleneck.
 
-    Transmissions of the flow that are `lost_in_outages` do not count as lost, because they say nothing about the queue.
+    Transmissions that `lost_in_outages` returns do not count as lost, because they say nothing about the queue.
 
     `longer` has the difference [s] of the base RTT of each of these from that of the flow, by name. It is assumed to
     arise behind the bottleneck.
@@ -135,7 +137,7 @@ def packets_of(observed: ObservedFlow, longer: Mapping[str, float], lost_in_outa
     return Packets(
         sent_s[order],
         merged([(flow.sent_bytes + flow.headers) * 8.0 for flow in flows]),
-        merged([observed.sent_lost & ~lost_in_outages, *(flow.sent_lost for flow in flows[1:])]),
+        merged([flow.sent_lost & ~lost_in_outages(flow) for flow in flows]),
         merged([acked_s - longer.get(flow.flow, 0.0) for flow, (acked_s, _) in zip(flows, acks, strict=True)]),
         merged([sacked for _, sacked in acks]),
         merged([np.full(len(flow.sent_s), number) for number, flow in enumerate(flows)]),

@@ -101,8 +101,9 @@ def features(observed: ObservedFlow) -> PathFeatures:
     base_s, longer_s_by_flow = _base_rtt(observed)
     packet_bits = observed.packet_bytes * 8.0
     fastest_bps = _fastest(observed)
-    outages = fitted_outages(observed, base_s)
-    packets = packets_of(observed, longer_s_by_flow, lost_in(observed, outages))
+    sharing = [other for other in observed.shared if other.flow in longer_s_by_flow]
+    outages = fitted_outages(observed, base_s, sharing)
+    packets = packets_of(observed, longer_s_by_flow, lambda flow: lost_in(flow, outages))
     rates = _rates(packets, base_s, fastest_bps, packet_bits, outages, has_overtaking=overtakes(observed))
     rate_bps = rates.rate.value if rates.rate is not None else fastest_bps
     jitter_range_s = rates.jitter.range_s.value if rates.jitter is not None else 0.0
@@ -110,7 +111,7 @@ def features(observed: ObservedFlow) -> PathFeatures:
     wait = _waits(packets, base_s, rates.over_time)
     queued_ahead = _queued_ahead(packets, base_s, wait, rates.over_time)
     for outage in outages:
-        # Packets wait for the end of an outage, not only for the packets before them.
+        # Packets wait for the end of an outage, or for a retransmission, not only for the packets before them.
         is_during_outage = (packets.sent_s > outage.last_sent_s) & (packets.sent_s < outage.settled_s)
         wait[is_during_outage] = queued_ahead[is_during_outage] = np.nan
     lost = packets.lost

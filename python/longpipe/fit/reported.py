@@ -54,7 +54,7 @@ def report(path_fit: PathFit) -> FitReport:
         notes=tuple(_notes(path_fit)),
         series=_series(path_fit),
         policer=path_fit.policer,
-        outages=path_fit.features.outages,
+        outages=path_fit.best.hypothesis.outages,
         others=path_fit.others,
         is_bounded=not path_fit.unexplained,
     )
@@ -79,6 +79,13 @@ def _doubts(fit: PathFit) -> Iterator[str]:
             f"a limit of about {limit / 1e6:.3g} MB on the data in flight explains the capture best, such as the "
             "sender's buffer or its application, and would hide the congestion control; the scenario sets it as "
             "tcp.receiver_window, and a larger one predicts senders without this limit"
+        )
+    silent = [outage for outage in fit.features.outages if outage.fate is None]
+    if silent:
+        longest = max(silent, key=lambda outage: outage.next_ack_s - outage.last_ack_s)
+        yield (
+            f"{longest.silence} from {longest.last_ack_s:.4g} s on, although data was sent: an outage of the path, or "
+            "lost retransmissions? The fitted path has no outage there, so that sender and predictions are unreliable"
         )
     idle = pauses(fit.observation)
     share = sum(end - begin for begin, end in idle) / fit.observation.duration_s

@@ -294,7 +294,7 @@ def _base(observation: ObservedFlow, path: PathFeatures) -> Hypothesis:
         steps=tuple((step.at_s, step.rate_bps.value) for step in path.steps),
         others=competing,
         conditioners=(path.jitter.conditioner,) if path.jitter is not None else (),
-        outages=path.outages,
+        outages=tuple(outage for outage in path.outages if outage.fate is not None),
     )
 
 
@@ -302,7 +302,7 @@ def _arrivals(transmissions: NDArray[np.int64], observation: ObservedFlow, path:
     """Returns the numbers of transmissions among those that reach the loss model: outages drop packets before it."""
     is_dropped = np.zeros(len(observation.sent_s), bool)
     for outage in path.outages:
-        if outage.drops:
+        if outage.fate == "drop":
             is_dropped |= (observation.sent_s > outage.begin_s) & (observation.sent_s < outage.end_s)
     earlier = np.append(0, np.cumsum(is_dropped))[transmissions]
     return tuple((transmissions - earlier)[~is_dropped[transmissions]].tolist())
