@@ -185,11 +185,12 @@ wheel: $(VENV)/.tools
 # applies to builds for the target HOST with the same Cargo profile.
 PGO := $(abspath target/pgo)
 PROFILED := $(PGO)/$(PROFILE).profile
-HOST := $(shell rustc -vV | sed -n 's/^host: //p')
-LLVM_PROFDATA := $(wildcard $(shell rustc --print target-libdir)/../bin/llvm-profdata)
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+LLVM_PROFDATA = $(wildcard $(shell rustc --print target-libdir)/../bin/llvm-profdata)
 PGO_BUILD = cargo build --package longpipe-network --profile $(PROFILE) --example run --example golden --target $(HOST) --target-dir
 
 $(PROFILED): $(RUST)
+	@test -n "$(LLVM_PROFDATA)" || { echo "llvm-profdata is missing: rustup component add llvm-tools" >&2; exit 1; }
 	rm -rf $(PGO)/raw
 	RUSTFLAGS="-Cprofile-generate=$(PGO)/raw" $(PGO_BUILD) $(PGO)/instrumented
 	$(PGO)/instrumented/$(HOST)/$(PROFILE)/examples/golden
@@ -285,7 +286,7 @@ bench-instructions: setup
 	cargo build --package longpipe-network --profile $(PROFILE) --example run
 	@$(BIN)/python benches/rivals instructions --program target/$(PROFILE)/examples/run $(if $(JSON),--json $(JSON))
 
-# Likewise, but for a build that is optimized by the profile below (needs llvm-tools); its golden results must be equal.
+# Likewise, but for a build that is optimized by the profile above (needs llvm-tools); its golden results must be equal.
 bench-pgo: setup $(PROFILED)
 	RUSTFLAGS="-Cprofile-use=$(PROFILED)" $(PGO_BUILD) $(PGO)/optimized
 	$(PGO)/optimized/$(HOST)/$(PROFILE)/examples/golden

@@ -21,7 +21,10 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
     **dict.fromkeys(("wred", "gred", "choke", "rem"), ("a queue", "switch.policy = 'red' or 'pie'")),
     "cobalt": ("a separate queue", "switch.policy = 'cake'"),
     "fair-queueing": ("a queue for each flow", "switch.policy = 'fq-codel' or 'drr'"),
-    **dict.fromkeys(("http2", "http3", "http/2", "http/3"), ("a protocol", "traffic = 'web' over TCP")),
+    **dict.fromkeys(("http2", "http/2"), ("a protocol", "traffic = 'web' over TCP")),
+    **dict.fromkeys(
+        ("http3", "http/3"), ("a protocol", "web pages over a real stack, with http3 = true (docs/more-stacks.md)")
+    ),
     **dict.fromkeys(
         ("dvb-s2x",),
         ("a table of adaptive coding", "network.path = {symbol_rate, esn0}, with your own modes as modcods"),

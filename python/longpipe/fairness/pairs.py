@@ -96,7 +96,7 @@ class Pair:
 def base(duration: str, changes: Mapping[str, Any]) -> Scenario:
     """Returns the scenario of a pair of flows, which start within a second.
 
-    Raises ScenarioError if changed groups are not two single flows.
+    Raises ScenarioError if a changed group has several flows.
     """
     scenario = Scenario.model_validate(
         {

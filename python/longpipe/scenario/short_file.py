@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
@@ -33,9 +35,15 @@ def short_toml(scenario: Scenario, written: Mapping[str, Any], changes: Mapping[
 def inline_toml(value: object) -> str:
     """Formats a value as TOML in one line, as `--set` accepts it."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{name} = {inline_toml(element)}" for name, element in value.items()) + " }"
+        entries = ", ".join(f"{_key(name)} = {inline_toml(element)}" for name, element in value.items())
+        return f"{{ {entries} }}" if entries else "{}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(inline_toml, value))}]"
     if isinstance(value, bool):
         return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else f"{value}"
+    # The strings of JSON are strings of TOML.
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else f"{value}"
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)

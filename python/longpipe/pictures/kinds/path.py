@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -17,7 +17,7 @@ from longpipe.pictures.kinds.kind import Kind
 from longpipe.pictures.route import of_route, read, routes
 from longpipe.pictures.style import DASHES, OUTAGE, color, legend, panels, titled
 from longpipe.scenario.coding import es_n0
-from longpipe.scenario.network import Link
+from longpipe.scenario.network import Graph, Link
 from longpipe.scenario.spread import AT_ONCE_BPS
 from longpipe.scenario.topology import links_of
 from longpipe.scenario.variations import Coded
@@ -56,7 +56,9 @@ def path_series(scenario: Scenario, span_s: tuple[float, float] | None = None) -
         for link in route.links
     }
     links = links_of(scenario.network)
-    transmitters = _transmitters(resolved)
+    network = scenario.network
+    own_names = {node.name for node in network.nodes} if isinstance(network, Graph) else set()
+    transmitters = _transmitters(resolved, {k for k, name in enumerate(names) if name in own_names})
     return {flow["name"]: of_route(resolved, flow, end_s) for flow in changing} | {
         f"{names[link['from']]}->{names[link['to']]}": _of_link(
             {**link, "rate_bps": transmitters.get(link["from"], link["rate_bps"])},
@@ -69,14 +71,16 @@ def path_series(scenario: Scenario, span_s: tuple[float, float] | None = None) -
     }
 
 
-def _transmitters(resolved: Mapping[str, Any]) -> dict[int, int]:
+def _transmitters(resolved: Mapping[str, Any], own: Set[int]) -> dict[int, int]:
     """Returns the rate [bit/s] of each transmitter over satellites, by the node behind it.
 
-    The radio links from this node have the delay of their distance, and pass packets at once.
+    The radio links from this node have the delay of their distance, and pass packets at once. `own` are the nodes of
+    the scenario, before which there are no transmitters.
     """
     links = resolved["links"]
-    behind = {link["from"] for link in links if link["rate_bps"] == AT_ONCE_BPS and "motion" in link}
-    return {link["to"]: link["rate_bps"] for link in links if link["to"] in behind and "motion" not in link}
+    radio = {k for k, link in enumerate(links) if link["rate_bps"] == AT_ONCE_BPS and "motion" in link}
+    behind = {links[k]["from"] for k in radio} - own
+    return {link["to"]: link["rate_bps"] for k, link in enumerate(links) if link["to"] in behind and k not in radio}
 
 
 def _path_of(link: Link | None, is_back: bool) -> object:

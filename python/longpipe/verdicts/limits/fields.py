@@ -153,25 +153,23 @@ class Fields:
                     )
         return None
 
-    def satellite_delay_ps(self, flow: Resolved) -> int:
-        """Returns the delay [ps] of the links with satellites on the first route of a flow to its receiver; 0 if none.
+    def satellite_delay_ps(self, flow: Resolved, path: object) -> int:
+        """Returns the delay [ps] of the links that replace the one with a `path` over satellites on a flow's route.
 
-        These are the time-varying links, each at the begin of its series, and those of nodes that the scenario lacks,
-        such as gateways.
+        The route is the first one to the receiver, and the delay of a time-varying link that at the begin of its
+        series; 0 without such a route.
         """
-        links, nodes = self.resolved["links"], self.resolved["nodes"]
-        own = {node.name for node in self._network.nodes} if isinstance(self._network, Graph) else set(self._names)
-        ways = (flow, *flow.get("rerouting", {}).get("changes", ()))
-        routes = (way["route"] for way in ways)
-        route = next((route for route in routes if nodes[links[route[-1]]["to"]]["kind"] == "host"), ())
-        delay_ps = 0
-        for link in (links[k] for k in route):
-            series = link.get("motion", {}).get("delay")
-            if series is not None:
-                delay_ps += int(series["knots_ps"][0][1])
-            elif not {self._names[link["from"]], self._names[link["to"]]} <= own:
-                delay_ps += int(link["delay_ps"])
-        return delay_ps
+        between: tuple[str, ...] = _TRUNK
+        if isinstance(self._network, Graph):
+            between = next(link.between for link in self._network.links if link.path is path)
+        links = self.resolved["links"]
+        for way in (flow, *flow.get("rerouting", {}).get("changes", ())):
+            route = [links[k] for k in way["route"]]
+            names = [self._names[route[0]["from"]], *(self._names[link["to"]] for link in route)]
+            if set(between) <= set(names) and self.resolved["nodes"][route[-1]["to"]]["kind"] == "host":
+                first, last = sorted(names.index(name) for name in between)
+                return sum(_begin_ps(link) for link in route[first:last])
+        return 0
 
     def rate_of(self, k: int) -> str:
         """Returns the field that determines the rate of a directed link, or "" if its path or no field does."""
@@ -197,6 +195,12 @@ class Fields:
         if owner is not None and owner.tcp is not None and first in owner.tcp.model_fields_set:
             return f"{prefix}.tcp.{name}"
         return f"tcp.{name}"
+
+
+def _begin_ps(link: Resolved) -> int:
+    """Returns the delay [ps] of a directed link at the begin of its series."""
+    series = link.get("motion", {}).get("delay")
+    return int(link["delay_ps"] if series is None else series["knots_ps"][0][1])
 
 
 def _paths_of(network: Dumbbell | Graph) -> list[tuple[tuple[str, str], object]]:

@@ -261,11 +261,7 @@ class RandomLoss(LossCause):
         if fields is None or fields.loss_now is None:
             return None
         is_of_file = fields.loss_now.kind == "none" and fields.path_now is not None
-        return (
-            constant_path(fields, evidence.run.fields.satellite_delay_ps(evidence.flow))
-            if is_of_file
-            else Remedy(fields.loss, "none")
-        )
+        return constant_path(fields, evidence) if is_of_file else Remedy(fields.loss, "none")
 
 
 class Policer(LossCause):
@@ -332,7 +328,7 @@ class Outage(Kind):
         if fields is None or fields.path_now is None:
             # Packets without a route over satellites wait at their host, or are lost at the first router.
             fields = evidence.run.fields.of_satellites(evidence.flow)
-        return None if fields is None else constant_path(fields, evidence.run.fields.satellite_delay_ps(evidence.flow))
+        return None if fields is None else constant_path(fields, evidence)
 
 
 class ReturnLink(Kind):

@@ -59,8 +59,7 @@ class Remedy:
 
     def __str__(self) -> str:
         """Returns the assignment, as in a scenario file."""
-        value = f"'{self.value}'" if isinstance(self.value, str) else self.value
-        return f"{self.field} = {value}"
+        return f"{self.field} = {inline_toml(self.value)}"
 
 
 def faster(evidence: Evidence, link: int) -> Remedy | None:
@@ -155,10 +154,10 @@ def larger_bucket(fields: LinkFields, i: int, longest_bytes: int) -> Remedy:
     return Remedy(f"{fields.conditioners}.{i}.burst", burst)
 
 
-def constant_path(fields: LinkFields, delay_ps: int) -> Remedy:
+def constant_path(fields: LinkFields, evidence: Evidence) -> Remedy:
     """Returns a path without outages; one of a file or of satellites becomes a link with constant rate and delay.
 
-    Over satellites, which replace the delay of the link, this is `delay_ps`, that of their route at the start.
+    Over satellites, which replace the delay of the link, this is the delay of the flow's first route.
     A Starlink path keeps its rates and delays, and loses its most frequent kind of losses.
     """
     if isinstance(fields.path_now, Starlink):
@@ -172,6 +171,7 @@ def constant_path(fields: LinkFields, delay_ps: int) -> Remedy:
     if isinstance(fields.path_now, Moving) and fields.path_now.rate:
         return Remedy(f"{fields.path}.rate", [])
     if isinstance(fields.path_now, Satellites | OwnSatellites):
+        delay_ps = evidence.run.fields.satellite_delay_ps(evidence.flow, fields.path_now)
         return Remedy(fields.path, {**_CONSTANT, "delay": [["0 s", TIME.format(delay_ps)]]})
     return Remedy(fields.path, dict(_CONSTANT))
 
