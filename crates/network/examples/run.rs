@@ -1,7 +1,7 @@
 //! Runs a resolved scenario without Python: `run FILE [SEED [TIMES [THREADS]]]` prints the delivered data, the number of
 //! events and the state hash. `THREADS` is a number, or a number after `parts=` for one thread that simulates the parts
-//! of this number of threads in turn; the times for all parts, and for those of the thread that takes longest in each turn, are
-//! then printed, too.
+//! of this number of threads in turn; the times for all parts, and for those of the thread that takes longest in each
+//! turn, are then printed, too.
 
 use longpipe_network::simulation::{Divided, Threads};
 use longpipe_network::{Scenario, Simulation};

@@ -8,11 +8,14 @@ use std::collections::VecDeque;
 /// Stands for the arrival of a packet that does not exist.
 const NEVER: Time = Time(u64::MAX);
 
-/// A batch with its position in the order of batches: the number of its sender, the turn in which it was sent, and its
-/// number in the mail. Among packets that arrive at the same time, those of earlier batches come first.
+/// Position in the order of batches: the number of the sender, the turn in which it was sent, and its number in the mail.
+/// Among packets that arrive at the same time, those of earlier batches come first.
+type Position = (usize, u64, usize);
+
+/// A batch with its position.
 #[derive(Debug)]
 struct Received {
-    position: (usize, u64, usize),
+    position: Position,
     batch: Batch,
 }
 
@@ -22,8 +25,8 @@ struct Chain {
     batches: VecDeque<Received>,
     /// Index of the first packet, in the first batch.
     next: usize,
-    /// Arrival of the last packet.
-    last: Time,
+    /// Arrival of the last packet, and the position of its batch.
+    last: (Time, Position),
 }
 
 /// All packets that have not been processed.
@@ -44,17 +47,17 @@ impl Arriving {
             let [Some(first), Some(last)] = [batch.packets.first(), batch.packets.last()] else {
                 continue;
             };
-            let (first, last) = (first.arrival(), last.arrival());
-            let follows = self.chains.iter().position(|chain| chain.last <= first);
+            let (first, last, position) = (first.arrival(), last.arrival(), (from, turn, number));
+            let follows = self.chains.iter().position(|chain| chain.last < (first, position));
             let chain = follows.unwrap_or_else(|| {
                 self.chains.push(Chain::default());
                 self.first.push(NEVER);
                 self.chains.len() - 1
             });
             self.first[chain] = self.first[chain].min(first);
-            let (position, chain) = ((from, turn, number), &mut self.chains[chain]);
+            let chain = &mut self.chains[chain];
             chain.batches.push_back(Received { position, batch });
-            chain.last = last;
+            chain.last = (last, position);
         }
     }
 
@@ -115,7 +118,7 @@ impl Arriving {
                 .front()
                 .map(|front| front.batch.packets[chain.next].arrival());
             if first.is_none() {
-                chain.last = Time::ZERO;
+                chain.last = Default::default();
             }
             self.first[number] = first.unwrap_or(NEVER);
         }

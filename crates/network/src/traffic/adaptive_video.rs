@@ -159,8 +159,8 @@ impl Player {
         }
     }
 
-    /// Returns the index of the bitrate that BBA-0 selects. Its map f rises linearly from the lowest bitrate at the reservoir to the
-    /// highest one at the end of the cushion; rates are compared as multiples of 1/`cushion_ps`.
+    /// Returns the index of the bitrate that BBA-0 selects. Its map f rises linearly from the lowest bitrate at the
+    /// reservoir to the highest one at the end of the cushion; rates are compared as multiples of 1/`cushion_ps`.
     fn rung_by_buffer(&self, reservoir_ps: u64, cushion_ps: u64) -> usize {
         let ladder = &self.config.ladder_bps;
         let (last, cushion) = (ladder.len() - 1, u128::from(cushion_ps));

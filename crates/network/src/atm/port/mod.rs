@@ -118,9 +118,9 @@ impl CellPort {
         }
     }
 
-    /// Processes the arrival of a cell of the VC with the index `local` at this port; `last` marks the frame's last cell, and `tagged` a cell
-    /// with CLP = 1. Returns the cell's arrival time downstream if the cell is admitted. `on_frame` is invoked with the
-    /// queue length X at the first cell of each frame.
+    /// Processes the arrival of a cell of the VC with the index `local` at this port; `last` marks the frame's last
+    /// cell, and `tagged` a cell with CLP = 1. Returns the cell's arrival time downstream if the cell is admitted.
+    /// `on_frame` is invoked with the queue length X at the first cell of each frame.
     #[inline(always)]
     pub fn on_cell(
         &mut self,
