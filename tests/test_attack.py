@@ -439,7 +439,7 @@ REFUSED = [
         "--may: tcp.mss: no effect, because every group sets its own; use network.group.0.tcp.mss",
     ),
     (["--control", "bbr", "--may", "switch.buffer=2..4 furlongs"], "--may: switch.buffer: "),
-    (["--control", "bbr", "--may", "switch.policy=cod,pi"], "--may: switch.policy: "),
+    (["--control", "bbr", "--may", "switch.policy=cod,pix"], "--may: switch.policy: "),
     (["--control", "bbr", "--defect", "web.p95 > 1 s"], "web.p95"),
     (["--control", "bbr", "--budget", "soon"], "--budget: 'soon'"),
     (["--control", "{kind = 'cubic', hystart = 'no'}"], "hystart"),

@@ -67,7 +67,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
 }
 # Kinds that other tests run, because they need a compiler, a program or a file.
 WITH_FILES = {"module", "stack", "stack-path", "own-stack", "arrivals"}
-# Load under which a discipline draws, if TCP alone does not make it draw: BLUE of CAKE reacts to overload.
+# Load under which a discipline draws, if TCP alone does not make it draw: BLUE of CAKE and PI react to overload.
 OVERLOAD = {"traffic": {"kind": "cbr", "rate": "20 Mbit/s"}}
 
 
@@ -90,7 +90,7 @@ PARTS: dict[str, dict[str, Any]] = {
     **{f"tcp.congestion={kind}": of_control_with_needs(kind) for kind in kinds(Congestion) if kind != "python"},
     **{f"tcp.recovery={kind}": {"tcp.recovery": kind} for kind in kinds(Recovery)},
     **{f"switch.policy={kind}": {"switch.policy": table(kind)} for kind in FOR_PACKETS},
-    "switch.policy=cake": {"switch.policy": "cake", **OVERLOAD},
+    **{f"switch.policy={kind}": {"switch.policy": kind, **OVERLOAD} for kind in ("cake", "pi")},
     **{f"loss={kind}": {"network.trunk_loss": table(kind)} for kind in kinds(Loss)},
     **{f"traffic={kind}": {"traffic": table(kind)} for kind in kinds(Traffic) if kind not in WITH_FILES},
     **{f"start={kind}": {"start": table(kind)} for kind in kinds(Start)},

@@ -1,12 +1,14 @@
 """Limits of each flow, and warnings about windows that are too small."""
 
 import re
+import tomllib
 
 import pytest
 
 from longpipe import Graph, Result, Scenario, ScenarioError, Switch, pictures, simulate
 from longpipe.cautions.windows import window_warnings
 from longpipe.scenario.paths import paths
+from longpipe.scenario.short_file import inline_toml
 from longpipe.verdicts.limits import FlowLimit, idle_lines, limit_lines, notes
 from longpipe.verdicts.limits import limits as limits_of
 
@@ -627,3 +629,9 @@ def test_of_equally_slow_links_the_busiest_is_the_limit() -> None:
     found = {one.flow: (one.limited_by, one.link) for one in limits(result)}
     assert {limit for limit, _ in found.values()} == {"link"}
     assert found["taipei"][1] == "sat-616->sat-616-down"
+
+
+def test_tables_of_remedies_are_printed_as_toml() -> None:
+    value = {"kind": "moving", "file": 'a"b\\c', "with space": [1, 0.5, True, {}]}
+    assert tomllib.loads(f"value = {inline_toml(value)}")["value"] == value
+    assert inline_toml({}) == "{}"
