@@ -35,8 +35,8 @@ class FittedOutage:
     """A time without ACKs of new data: begin, earliest and latest end [s after the first data packet].
 
     ACKs arrived neither after `last_ack_s` nor before `next_ack_s`; the last packet delivered before was sent at
-    `last_sent_s`. `fate` is that of the packets in an outage of the bottleneck; None if the capture does not tell an
-    outage from lost retransmissions, or ends in it.
+    `last_sent_s`. `fate` is that of the packets in an outage of the bottleneck; None if lost retransmissions
+    explain the time without ACKs as well, or if the capture ends in it.
     """
 
     begin_s: float
@@ -132,10 +132,10 @@ def _fate(flow: ObservedFlow, inside: Flags, last_ack_s: float) -> Fate | None:
 
 
 def lost_in(flow: ObservedFlow, outages: Sequence[FittedOutage]) -> Flags:
-    """Returns the lost transmissions whose losses say nothing about the queue without an outage.
+    """Returns the lost transmissions whose losses do not depend on the usual queue of the bottleneck.
 
-    An outage lost them or delayed them so much that they were retransmitted, or they met the packets that had waited.
-    Those without any later ACK count as well.
+    These are the transmissions that an outage dropped or delayed beyond the retransmission timeout, those that arrived
+    at the queue that an outage had filled, and those after the last ACK of the capture.
     """
     during = np.zeros(len(flow.sent_s), bool)
     for outage in outages:
