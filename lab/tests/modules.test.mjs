@@ -65,6 +65,8 @@ test("a file that is chosen in the menu becomes the controller, and the scenario
     await rerun(page, () => page.fill("[id='knob-tcp.congestion.parameters']", "beta = 0.8, gain = 2").then(() => page.keyboard.press("Enter")));
     assert.notEqual(await page.textContent("#hash"), chosen.state_hash);
     assert.match(await page.inputValue("#text"), /\[tcp\.congestion\.parameters\]\nbeta = 0\.8\ngain = 2\n/);
+    // A whole number stays one, because a module may refuse a float.
+    assert.equal(await page.inputValue("[id='knob-tcp.congestion.parameters']"), "beta = 0.8, gain = 2");
     await page.fill("[id='knob-tcp.congestion.parameters']", "bet = 0.8");
     await page.keyboard.press("Enter");
     assert.deepEqual(await problems(page), ["tcp.congestion: parameters.bet: unknown; did you mean 'beta'? accepts beta, gain"]);

@@ -24,6 +24,13 @@ export function exact(text: string): unknown {
     return JSON.parse(quoted, (_, value: unknown) => (typeof value === "string" && value.startsWith("\0") ? BigInt(value.slice(1)) : value));
 }
 
+/** Parses the parts of a scenario, in which whole numbers among the parameters of a module become bigints, unlike floats. */
+export function ofParts(text: string): unknown {
+    const values = /"parameters":\[(?:\["(?:[^"\\]|\\.)*",(?:"(?:[^"\\]|\\.)*"|[^"\]]*)\],?)*\]/g;
+    const marked = text.replaceAll(values, (list) => list.replaceAll(/("(?:[^"\\]|\\.)*"),(-?\d+)\]/g, '$1,"\\u0000$2"]'));
+    return JSON.parse(marked, (_, value: unknown) => (typeof value === "string" && value.startsWith("\0") ? BigInt(value.slice(1)) : value));
+}
+
 /**
  * Writes the fields of a scenario as JSON text, in which integers are bigints and other numbers are floats. A table with the key
  * "\0" stands for a float, or a value that JSON does not have, by its text.

@@ -1,7 +1,7 @@
 /** Scenarios that the engine checks and resolves (see crates/scenario/src/described). */
 import { Described } from "../../build/engine/engine";
 import { ScenarioError } from "./errors";
-import { type JsonTable, exact, ofFields } from "./json";
+import { type JsonTable, exact, ofFields, ofParts } from "./json";
 import { DESCRIPTION } from "./model";
 import { changedModules } from "./modules";
 import type { Part } from "./part";
@@ -46,7 +46,7 @@ function resolved(given: Record<string, unknown>, expanded?: string): Resolved {
         const core = exact(made.core) as JsonTable;
         // A connection that a proxy splits ends with its own flow, and the other parts are no flows of the scenario.
         const flows = (core["flows"] as JsonTable[]).filter((flow) => flow["onward"] === undefined).map((flow) => String(flow["name"]));
-        const scenario = JSON.parse(made.parts) as Part;
+        const scenario = ofParts(made.parts) as Part;
         const { longest_round_trip_ms: longestRoundTripMs } = made;
         made.free();
         return { scenario, core, flows, longestRoundTripMs };
